@@ -1,0 +1,93 @@
+"""From a source to chunks: choosing the plugins and running them off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent
+from haiku.rag.errors import ConversionError, UnsupportedSourceError
+from haiku.rag.models import Chunk, ParsedDocument
+from haiku.rag.plugins import ChunkerRecord, ConverterRecord, SourceRecord
+from haiku.rag.plugins.messages import install_line
+
+if TYPE_CHECKING:
+    from haiku.rag.federation.session import Session
+
+FORMATS = {"md": "text/markdown", "html": "text/html", "plain": "text/plain"}
+
+
+class Conversion:
+    """Fetches, converts and chunks; touches no database."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._kernel = session.kernel
+
+    def source_for(self, location: str) -> Source:
+        """The source plugin for a path or URL."""
+        scheme = location.partition("://")[0].lower() if "://" in location else "file"
+        records = self._kernel.records(SourceRecord)
+        matching = [record for record in records if scheme in record.schemes]
+        if not matching:
+            known = sorted({f"{name}://" for record in records for name in record.schemes})
+            raise UnsupportedSourceError(
+                f"no installed plugin reads '{scheme}://' sources. Known: a path, {', '.join(known)}."
+            )
+        source: Source = self._kernel.create("source", matching[0].name, self._session.config)
+        return source
+
+    async def discover(self, location: str | Path) -> AsyncIterator[str]:
+        """The URIs of the documents at a path or URL."""
+        async for uri in self.source_for(str(location)).discover(str(location)):
+            yield uri
+
+    async def fetch(self, location: str | Path) -> SourceContent:
+        """The bytes of one document."""
+        return await self.source_for(str(location)).fetch(str(location))
+
+    async def convert(self, content: SourceContent) -> ParsedDocument:
+        """The parsed document; `ConversionError` where nothing readable is in it."""
+        if not content.data:
+            raise ConversionError(f"'{content.name}' is empty.")
+        converter = self._converter_for(content)
+        parsed = await anyio.to_thread.run_sync(converter.convert, content)
+        if not parsed.items and not parsed.content.strip():
+            raise ConversionError(f"'{content.name}' holds no text.")
+        return parsed
+
+    async def chunk(self, parsed: ParsedDocument) -> list[Chunk]:
+        """The document's chunks, measured with the embedder's own tokens."""
+        config = self._session.config.processing
+        name = config.chunker or self._kernel.default(ChunkerRecord).name
+        chunker: Chunker = self._kernel.create("chunker", name, self._session.config)
+        cut = partial(chunker.chunk, parsed, size=config.chunk_size, count_tokens=self._session.embedder.count_tokens)
+        chunks = await anyio.to_thread.run_sync(cut)
+        if not chunks:
+            raise ConversionError("it was read, and cutting it gave no chunk.")
+        return chunks
+
+    def _converter_for(self, content: SourceContent) -> Converter:
+        records = self._kernel.records(ConverterRecord)
+        suffix = Path(content.name).suffix.lower()
+        media_type = (content.media_type or "").lower()
+        matching = [record for record in records if media_type and media_type in record.media_types]
+        matching = matching or [record for record in records if suffix in record.suffixes]
+        if not matching and media_type.startswith("text/"):
+            matching = [record for record in records if "text/plain" in record.media_types]
+        if not matching:
+            raise UnsupportedSourceError(_unsupported(content.name, media_type or suffix, records))
+        converter: Converter = self._kernel.create("converter", matching[0].name, self._session.config)
+        return converter
+
+
+def _unsupported(name: str, kind: str, records: list[ConverterRecord]) -> str:
+    if not records:
+        return f"no converter is installed to read '{name}'. Install one with: {install_line('documents')}."
+    suffixes = sorted({suffix for record in records for suffix in record.suffixes})
+    shown = ", ".join(suffixes[:12]) + (f" and {len(suffixes) - 12} more" if len(suffixes) > 12 else "")
+    return f"'{name}' is of a kind that no installed converter reads ({kind or 'no suffix'}). Known: {shown}."

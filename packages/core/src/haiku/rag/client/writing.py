@@ -1,0 +1,210 @@
+"""The write pipeline: chunk, embed, store, and tell the plugins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haiku.rag.client.conversion import Conversion
+from haiku.rag.contracts.storage import Database, DatabaseRef, DocumentWrite
+from haiku.rag.errors import ConversionError, DocumentNotFoundError, EmbeddingError
+from haiku.rag.federation.boundary import attempt
+from haiku.rag.federation.listing import placed
+from haiku.rag.models import Chunk, Document, DocumentImport, ParsedDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeVar
+
+    from haiku.rag.federation.session import Session
+
+    T = TypeVar("T")
+
+
+class Writer:
+    """Writes one database. Everything that can fail without it is done before it is touched."""
+
+    def __init__(self, session: Session, ref: DatabaseRef) -> None:
+        self._session = session
+        self._ref = ref
+        self._conversion = Conversion(session)
+
+    async def opened(self) -> None:
+        """Open the database now."""
+        await self.run(_nothing)
+
+    async def prepare(
+        self, document: DocumentImport, *, document_id: str | None = None, content_hash: str | None = None
+    ) -> DocumentWrite:
+        """Run the hooks, chunk and embed what is missing. Stores nothing."""
+        session = self._session
+        document = await session.kernel.transform(
+            "haiku_rag_before_ingest", session.config.hooks, "document", document=document
+        )
+        _check_metadata(document.metadata)
+        chunks = document.chunks
+        if chunks is None:
+            parsed = ParsedDocument(items=document.items, content=document.content, title=document.title)
+            chunks = await self._conversion.chunk(parsed)
+        numbered = [
+            chunk.model_copy(update={"id": chunk.id or str(uuid4()), "order": order})
+            for order, chunk in enumerate(chunks)
+        ]
+        return DocumentWrite(
+            id=document_id,
+            uri=document.uri,
+            title=document.title,
+            metadata=document.metadata,
+            content=document.content,
+            content_hash=content_hash,
+            items=document.items,
+            chunks=numbered,
+            vectors=await self._vectors(numbered),
+            pictures=document.pictures,
+            page_images=document.page_images,
+        )
+
+    async def store(self, documents: Sequence[DocumentWrite]) -> list[Document]:
+        """Store a batch in one commit."""
+        stored = await self.run(lambda database: database.write(documents))
+        return [await self._announced(document) for document in stored]
+
+    async def create(self, document: DocumentImport, *, content_hash: str) -> Document:
+        """Store a document unless the database has its content already; then only what changed beside it is."""
+        unchanged = await self.unchanged(document, content_hash)
+        if unchanged is not None:
+            return unchanged
+        return (await self.store([await self.prepare(document, content_hash=content_hash)]))[0]
+
+    async def unchanged(self, document: DocumentImport, content_hash: str) -> Document | None:
+        """The stored document of this URI and content, its title and metadata brought up to date; else None."""
+        uri = document.uri
+        if uri is None:
+            return None
+        existing = await self.run(lambda database: database.document_by_uri(uri))
+        if existing is None or existing.content_hash != content_hash:
+            return None
+        title = document.title if document.title != existing.title else None
+        metadata = document.metadata if document.metadata and document.metadata != existing.metadata else None
+        if title is None and metadata is None:
+            return placed(existing, self._ref)
+        return await self.change(existing.id, title=title, metadata=metadata)
+
+    async def change(
+        self,
+        document_id: str,
+        *,
+        uri: str | None = None,
+        title: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Document:
+        """Change what stands beside the content; nothing is embedded."""
+        _check_metadata(metadata or {})
+        changed = await self.run(lambda database: database.update(document_id, uri=uri, title=title, metadata=metadata))
+        if changed is None:
+            raise self.not_found(document_id)
+        return await self._announced(changed)
+
+    async def replace(
+        self,
+        document_id: str,
+        document: DocumentImport,
+        *,
+        content_hash: str,
+        uri: str | None,
+        title: str | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> Document:
+        """Give a document new content; what is None beside it stays as it is."""
+        existing = await self.run(lambda database: database.document_by_id(document_id))
+        if existing is None:
+            raise self.not_found(document_id)
+        merged = document.model_copy(
+            update={
+                "uri": existing.uri,
+                "title": title or existing.title,
+                "metadata": existing.metadata if metadata is None else dict(metadata),
+            }
+        )
+        prepared = await self.prepare(merged, document_id=document_id, content_hash=content_hash)
+        stored = (await self.store([prepared]))[0]
+        return stored if uri in (None, existing.uri) else await self.change(document_id, uri=uri)
+
+    async def delete(self, document_id: str) -> bool:
+        """Remove a document; False where there was none."""
+        deleted = await self.run(lambda database: database.delete(document_id))
+        if deleted:
+            await self._session.kernel.observe("haiku_rag_after_delete", document_id=document_id, source=self._ref.name)
+        return deleted
+
+    def not_found(self, document_id: str) -> DocumentNotFoundError:
+        """The error for a document that is not there."""
+        return DocumentNotFoundError(
+            f"database '{self._ref.name}' holds no document '{document_id}'.", source=self._ref.name
+        )
+
+    async def run(self, operation: Callable[[Database], Awaitable[T]]) -> T:
+        """Run an operation on the open database; its failure is raised as a caller may see it."""
+
+        async def part() -> tuple[T]:
+            return (await operation(await self._session.database(self._ref)),)
+
+        outcome = await attempt(self._session.kernel, self._ref, part, timeout_s=float("inf"))
+        if outcome.error is not None:
+            raise outcome.error
+        assert outcome.value is not None  # an outcome holds a value or an error
+        return outcome.value[0]
+
+    async def _announced(self, document: Document) -> Document:
+        seen = placed(document, self._ref)
+        await self._session.kernel.observe("haiku_rag_after_ingest", document=seen)
+        return seen
+
+    async def _vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
+        dimension = self._session.embedder.identity.dimension
+        vectors = np.zeros((len(chunks), dimension), dtype=np.float32)
+        missing = [index for index, chunk in enumerate(chunks) if chunk.embedding is None]
+        for index, chunk in enumerate(chunks):
+            if chunk.embedding is not None:
+                vectors[index] = _checked_embedding(chunk.embedding, dimension, index)
+        size = self._session.config.embeddings.batch_size
+        for start in range(0, len(missing), size):
+            batch = missing[start : start + size]
+            texts = [chunks[index].contextualized() for index in batch]
+            made = np.asarray(await self._session.embedder.embed_documents(texts), dtype=np.float32)
+            if made.shape != (len(batch), dimension) or not np.isfinite(made).all():
+                raise EmbeddingError(
+                    f"the embedder returned vectors of shape {made.shape} or not finite, and {len(batch)} of "
+                    f"{dimension} finite numbers were wanted."
+                )
+            vectors[batch] = made
+        return vectors
+
+
+async def _nothing(database: Database) -> None:
+    """Opening is all that is wanted."""
+
+
+def _checked_embedding(embedding: Sequence[float], dimension: int, index: int) -> NDArray[np.float32]:
+    vector = np.asarray(embedding, dtype=np.float32)
+    if vector.shape != (dimension,) or not np.isfinite(vector).all():
+        raise EmbeddingError(f"the embedding of chunk {index} is not {dimension} finite numbers.")
+    return vector
+
+
+def _check_metadata(metadata: Mapping[str, Any]) -> None:
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConversionError(f"the metadata cannot be stored as JSON: {error}.") from None
+
+
+def hash_of(data: bytes, media_type: str) -> str:
+    """The content's hash: SHA-256 over the media type and the bytes."""
+    return hashlib.sha256(media_type.encode() + b"\0" + data).hexdigest()

@@ -1,0 +1,47 @@
+"""What core asks of plugins: one protocol a kind, with shapes, units and errors in the docstrings."""
+
+from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA, candidate_table, empty_candidates
+from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent, TokenCounter
+from haiku.rag.contracts.embedder import Embedder
+from haiku.rag.contracts.filters import And, Comparison, Filter, Not, Or
+from haiku.rag.contracts.fusion import Fusion, FusionContext
+from haiku.rag.contracts.reranker import RerankCandidate, Reranker
+from haiku.rag.contracts.storage import (
+    CandidateQuery,
+    Database,
+    DatabaseInfo,
+    DatabaseRef,
+    DocumentWrite,
+    FederatedStorage,
+    OpenMode,
+    Storage,
+)
+
+__all__ = [
+    "CANDIDATE_SCHEMA",
+    "And",
+    "CandidateQuery",
+    "Chunker",
+    "Comparison",
+    "Converter",
+    "Database",
+    "DatabaseInfo",
+    "DatabaseRef",
+    "DocumentWrite",
+    "Embedder",
+    "FederatedStorage",
+    "Filter",
+    "Fusion",
+    "FusionContext",
+    "Not",
+    "OpenMode",
+    "Or",
+    "RerankCandidate",
+    "Reranker",
+    "Source",
+    "SourceContent",
+    "Storage",
+    "TokenCounter",
+    "candidate_table",
+    "empty_candidates",
+]

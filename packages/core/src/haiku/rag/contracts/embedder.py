@@ -1,0 +1,47 @@
+"""The contract of an embedder."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haiku.rag.models import EmbeddingIdentity
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns text (and, where it can, pictures) into vectors.
+
+    Constructing one loads no model and opens no connection; the first call does. Vectors are float32 and finite.
+    A text's vector does not depend on what else is in its batch, and no part of a long text is silently left out.
+    Failures are `EmbeddingError`.
+    """
+
+    @property
+    def identity(self) -> EmbeddingIdentity:
+        """Provider, model, dimension and document prefix; known without loading the model."""
+
+    @property
+    def modalities(self) -> frozenset[str]:
+        """What it reads: `"text"`, and `"image"` where pictures' bytes are accepted."""
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest text, in its own tokens, that it reads in one piece."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The number of its own tokens in each text, without special tokens and prefixes.
+
+        Blocking: it may load the tokenizer.
+        """
+
+    async def embed_query(self, query: str | bytes) -> Vectors:
+        """The vector of a query, of shape `(dimension,)`. Bytes are an encoded image."""
+
+    async def embed_documents(self, contents: Sequence[str | bytes]) -> Vectors:
+        """The vectors of documents, of shape `(len(contents), dimension)`."""
+
+    async def close(self) -> None:
+        """Release what it holds. Safe to call twice."""

@@ -1,0 +1,168 @@
+"""The per-database boundary: what one database does comes back as an outcome, and never as a raised exception."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Generic, TypeVar
+
+import anyio
+
+from haiku.rag.contracts.storage import DatabaseRef
+from haiku.rag.errors import (
+    ConfigMismatchError,
+    HaikuRagError,
+    MigrationRequiredError,
+    MissingDatabaseError,
+    PluginError,
+    ReadOnlyError,
+    SourceUnavailableError,
+    StorageError,
+    TagError,
+)
+from haiku.rag.federation.request import OnUnavailable
+from haiku.rag.models import DatabaseStatus
+from haiku.rag.plugins import ErrorRecord
+from haiku.rag.plugins.kernel import Kernel
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+KEPT = (MigrationRequiredError, ConfigMismatchError, TagError, ReadOnlyError)
+"""Failures of a configured database that keep their type."""
+
+LEFT_OUT = (SourceUnavailableError, StorageError, ConfigMismatchError)
+"""Failures that `on_unavailable` may turn into a database left out; every other kind is the caller's to know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Generic[T]):
+    """What asking one database gave: a value, or the error to raise and the status to report."""
+
+    ref: DatabaseRef
+    value: T | None = None
+    error: HaikuRagError | None = None
+    status: DatabaseStatus = "ok"
+    milliseconds: float = 0.0
+
+
+async def attempt(
+    kernel: Kernel, ref: DatabaseRef, operation: Callable[[], Awaitable[T]], *, timeout_s: float
+) -> Outcome[T]:
+    """Run one database's part under its deadline. Cancellation passes through."""
+    started = perf_counter()
+    try:
+        with anyio.fail_after(max(timeout_s, 0.0)):
+            value = await operation()
+        return Outcome(ref=ref, value=value, milliseconds=_since(started))
+    except Exception as error:  # noqa: BLE001 - the per-database boundary
+        caught = error
+    return failed(kernel, ref, caught, milliseconds=_since(started))
+
+
+def failed(kernel: Kernel, ref: DatabaseRef, error: Exception, *, milliseconds: float = 0.0) -> Outcome[T]:
+    """The outcome of a failure, with the error that a caller may see."""
+    status: DatabaseStatus = "unavailable"
+    if isinstance(error, TimeoutError):
+        status = "timeout"
+    elif isinstance(error, FileNotFoundError | MissingDatabaseError):
+        status = "missing"
+    logger.debug("database '%s': %s", ref.name, type(error).__name__)
+    seen = _translated(kernel, ref, error)
+    seen.source = seen.source or ref.name
+    if not ref.given:
+        seen = seen.with_traceback(None)
+        seen.__cause__ = seen.__context__ = None
+    return Outcome(ref=ref, error=seen, status=status, milliseconds=milliseconds)
+
+
+def _translated(kernel: Kernel, ref: DatabaseRef, error: Exception) -> HaikuRagError:
+    try:
+        answer: HaikuRagError = kernel.decide("haiku_rag_translate_error", error=error, ref=ref)
+    except PluginError as broken:
+        logger.warning("%s", broken)
+        answer = translate_error(error, ref)
+    registered = {record.factory.partition(":")[2]: record for record in kernel.records(ErrorRecord)}
+    record = registered.get(type(answer).__name__)
+    if record is not None and record.names_location and not ref.given:
+        return unavailable(ref, f"cannot be read ({type(answer).__name__})")
+    return answer
+
+
+def translate_error(error: Exception, ref: DatabaseRef) -> HaikuRagError:
+    """Core's own answer to `haiku_rag_translate_error`: names the database, and its location only to who gave it."""
+    if isinstance(error, FileNotFoundError | MissingDatabaseError):
+        create = f"--db '{ref.location}'" if ref.given else f"--db-name '{ref.name}'"
+        command = f"haiku-rag init {create}" if ref.given else f"haiku-rag {create} init"
+        return unavailable(ref, "does not exist", f"Create it with: {command}")
+    if isinstance(error, TimeoutError):
+        return unavailable(ref, "did not answer in time", "Try again, or raise search.timeout_s.")
+    if ref.given:
+        return error if isinstance(error, HaikuRagError) else unavailable(ref, f"cannot be read: {_first_line(error)}")
+    for kept in KEPT:
+        if isinstance(error, kept):
+            return kept(_named(str(error), ref), source=ref.name)
+    if isinstance(error, HaikuRagError) and not isinstance(error, StorageError | SourceUnavailableError):
+        return error
+    return unavailable(ref, f"cannot be read ({type(error).__name__})")
+
+
+def unavailable(ref: DatabaseRef, what: str, remedy: str = "") -> SourceUnavailableError:
+    """The error for a database that does not answer. Says where it is only to who gave the path."""
+    where = f" at '{ref.location}'" if ref.given else ""
+    advice = remedy or ("" if ref.given else "Check its entry in the configuration and whether its store is reachable.")
+    return SourceUnavailableError(f"database '{ref.name}'{where} {what}. {advice}".rstrip(), source=ref.name)
+
+
+def _named(message: str, ref: DatabaseRef) -> str:
+    clean = message.replace(ref.location, ref.name)
+    return clean if f"'{ref.name}'" in clean else f"database '{ref.name}': {clean}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0] or type(error).__name__
+
+
+def _since(started: float) -> float:
+    return (perf_counter() - started) * 1000
+
+
+async def attempt_all(
+    kernel: Kernel,
+    refs: Sequence[DatabaseRef],
+    operation: Callable[[DatabaseRef], Awaitable[T]],
+    *,
+    timeout_s: float,
+) -> list[Outcome[T]]:
+    """Ask every database at once; the outcomes come in the order of `refs`."""
+    outcomes: dict[int, Outcome[T]] = {}
+
+    async def ask(index: int, ref: DatabaseRef) -> None:
+        outcomes[index] = await attempt(kernel, ref, lambda: operation(ref), timeout_s=timeout_s)
+
+    async with anyio.create_task_group() as group:
+        for index, ref in enumerate(refs):
+            group.start_soon(ask, index, ref)
+    return [outcomes[index] for index in range(len(refs))]
+
+
+def failure_to_raise(outcomes: Iterable[Outcome[T]], on_unavailable: OnUnavailable) -> HaikuRagError | None:
+    """The error that the outcomes call for under `on_unavailable`, or None when those that answered will do."""
+    everything = list(outcomes)
+    errors = [outcome.error for outcome in everything if outcome.error is not None]
+    if not errors:
+        return None
+    fatal = [error for error in errors if not isinstance(error, LEFT_OUT)]
+    if fatal:
+        return fatal[0]
+    required = everything if on_unavailable == "raise" else []
+    if not isinstance(on_unavailable, str):
+        required = [outcome for outcome in everything if outcome.ref.name in on_unavailable]
+    missing = [outcome.error for outcome in required if outcome.error is not None]
+    if not missing and len(errors) == len(everything):
+        missing = errors
+    if len(missing) > 1:
+        return SourceUnavailableError(" ".join(str(error) for error in missing), source=missing[0].source)
+    return missing[0] if missing else None

@@ -1,0 +1,103 @@
+"""From the databases' candidates to one ranked list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA
+from haiku.rag.federation.request import SearchRequest
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Rows of the pool, best first, with the score that orders them. `below` counts what `min_score` removed."""
+
+    rows: NDArray[np.int64]
+    scores: Scores
+    below: int = 0
+
+
+def pool_candidates(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of all candidates, with `source`: the index of the table that each row came from."""
+    columns = CANDIDATE_SCHEMA.names
+    together = pa.concat_tables([table.select(columns) for table in tables]).combine_chunks()
+    source = np.repeat(np.arange(len(tables), dtype=np.int32), [table.num_rows for table in tables])
+    return together.append_column("source", pa.array(source))
+
+
+def order(pool: pa.Table, scores: Scores, configured: Sequence[int]) -> NDArray[np.int64]:
+    """The rows by score, best first; NaN is left out.
+
+    Exact ties fall to the rank within the database, then to configured order; `configured` gives each source's
+    place in it.
+    """
+    place = np.asarray(configured, dtype=np.int64)[pool.column("source").to_numpy()]
+    rank = pool.column("rank").to_numpy()
+    rows: NDArray[np.int64] = np.lexsort((place, rank, -scores))
+    return rows[~np.isnan(scores[rows])]
+
+
+def weighted(
+    scores: Scores,
+    sources: NDArray[np.int32],
+    names: Sequence[str],
+    weights: Mapping[str, float],
+    scale: tuple[float, float] | None,
+) -> Scores:
+    """Multiply each score, mapped to [0, 1] by its scale, by its database's weight; a weight of 0 leaves rows out.
+
+    A bounded scale is mapped back afterwards, so that a weight of 1 changes nothing and `min_score` keeps its
+    meaning. Scores without a bound are mapped by the logistic function and stay in [0, 1].
+    """
+    if all(weights.get(name, 1.0) == 1.0 for name in names):
+        return scores
+    factor = np.array([weights.get(name, 1.0) for name in names])[sources]
+    if scale is None:
+        mapped = factor / (1.0 + np.exp(-scores))
+    else:
+        low, _ = scale
+        mapped = low + factor * (scores - low)
+    return np.where(factor == 0.0, np.nan, mapped)
+
+
+def rank(
+    pool: pa.Table,
+    scores: Scores,
+    request: SearchRequest,
+    *,
+    names: Sequence[str],
+    configured: Sequence[int],
+    scale: tuple[float, float] | None,
+    max_per_source: int | None,
+) -> Ranking:
+    """Apply weights, the threshold, boosts and the cap a database, in this order, and cut to the limit."""
+    sources = pool.column("source").to_numpy()
+    scores = weighted(scores, sources, names, request.weights, scale)
+    below = 0
+    if request.min_score is not None:
+        below = int((scores < request.min_score).sum())
+        scores = np.where(scores < request.min_score, np.nan, scores)
+    scores = scores + np.array([request.boosts.get(name, 0.0) for name in names])[sources]
+    rows = order(pool, scores, configured)
+    if max_per_source is not None:
+        rows = _capped(rows, sources, max_per_source)
+    rows = rows[: request.limit]
+    return Ranking(rows=rows, scores=scores[rows], below=below)
+
+
+def _capped(rows: NDArray[np.int64], sources: NDArray[np.int32], cap: int) -> NDArray[np.int64]:
+    seen: dict[int, int] = {}
+    kept = []
+    for row in rows:
+        source = int(sources[row])
+        seen[source] = seen.get(source, 0) + 1
+        if seen[source] <= cap:
+            kept.append(row)
+    return np.array(kept, dtype=np.int64)

@@ -1,0 +1,129 @@
+"""What a client and those borrowed from it share: open databases, engines, the embedder and the reranker."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+
+from haiku.rag.contracts.storage import Database, DatabaseRef, OpenMode, Storage
+from haiku.rag.errors import PluginError
+from haiku.rag.federation.identity import check_identity
+from haiku.rag.models import EmbeddingIdentity
+from haiku.rag.plugins import EmbedderRecord
+
+if TYPE_CHECKING:
+    from haiku.rag.config import AppConfig
+    from haiku.rag.contracts import Embedder, Reranker
+    from haiku.rag.federation.scope import DatabaseScope
+
+logger = logging.getLogger(__name__)
+CLOSE_SECONDS = 5.0
+
+
+class Session:
+    """The pool of open databases, by name, and the models that serve them.
+
+    A database opens once, when it is first asked for; a failed open is not remembered. Nothing is opened or built
+    by constructing a session. `order` is the configured order, by which exact ties are settled.
+    """
+
+    def __init__(self, config: AppConfig, scope: DatabaseScope, mode: OpenMode, *, order: Sequence[str]) -> None:
+        self.config = config
+        self.kernel = config.kernel
+        self.scope = scope
+        self.mode = mode
+        self.place = {name: index for index, name in enumerate(order)}
+        self._is_open = False
+        self._databases: dict[str, Database] = {}
+        self._locks: dict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        self._storages: dict[str, Storage] = {}
+        self._embedder: Embedder | None = None
+        self._reranker: Reranker | None = None
+
+    def mode_of(self, ref: DatabaseRef) -> OpenMode:
+        """How the database is opened: a tag makes it read-only."""
+        return self.mode if ref.tag is None else OpenMode.READ
+
+    def enter(self) -> None:
+        """Allow databases to be opened, until `close`."""
+        self._is_open = True
+
+    def ensure_open(self) -> None:
+        """`RuntimeError` unless the client is entered and not yet closed."""
+        if not self._is_open:
+            raise RuntimeError("the client is not open: use it inside 'async with HaikuRAG(...) as client:'")
+
+    async def database(self, ref: DatabaseRef) -> Database:
+        """The open database. Raises what the engine raises; two callers at once open it once."""
+        self.ensure_open()
+        opened = self._databases.get(ref.name)
+        if opened is not None:
+            return opened
+        async with self._locks[ref.name]:
+            if ref.name not in self._databases:
+                self._databases[ref.name] = await self._open(ref)
+            return self._databases[ref.name]
+
+    async def _open(self, ref: DatabaseRef) -> Database:
+        mode = self.mode_of(ref)
+        configured = self.configured_identity()
+        database = await self.storage(ref).open(ref, mode=mode, identity=configured)
+        try:
+            check_identity(database.identity, configured, ref, writable=mode is not OpenMode.READ)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await database.close()
+            raise
+        return database
+
+    def storage(self, ref: DatabaseRef) -> Storage:
+        """The engine of a database, built once."""
+        if ref.storage not in self._storages:
+            self._storages[ref.storage] = self.kernel.create("storage", ref.storage, self.config)
+        return self._storages[ref.storage]
+
+    @property
+    def embedder(self) -> Embedder:
+        """The configured embedder, or the installed one that needs no configuration. Built once; loads no model."""
+        if self._embedder is None:
+            name = self.config.embeddings.model.provider or self.kernel.default(EmbedderRecord).name
+            self._embedder = self.kernel.create("embedder", name, self.config)
+        return self._embedder
+
+    def configured_identity(self) -> EmbeddingIdentity | None:
+        """The configured embedding; None where no embedder is installed, and so nothing can be embedded."""
+        try:
+            return self.embedder.identity
+        except PluginError:
+            return None
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The configured reranker, built once; None without one."""
+        model = self.config.reranking.model
+        if self._reranker is None and model is not None:
+            self._reranker = self.kernel.create("reranker", model.provider, self.config)
+        return self._reranker
+
+    async def close(self) -> None:
+        """Close everything that was opened or built, once, each for at most 5 seconds; a failure is logged."""
+        resources = [*self._databases.values(), *self._storages.values(), self._embedder, self._reranker]
+        self._is_open = False
+        self._databases.clear()
+        self._storages.clear()
+        self._embedder = self._reranker = None
+        for resource in resources:
+            if resource is not None:
+                await _close(resource)
+
+
+async def _close(resource: Database | Storage | Embedder | Reranker) -> None:
+    try:
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await resource.close()
+    except Exception as error:  # noqa: BLE001 - closing the rest matters more
+        logger.warning("closing failed: %s", type(error).__name__)

@@ -1,0 +1,22 @@
+"""The data that goes in and comes out: documents, items, chunks and results."""
+
+from haiku.rag.models.documents import Chunk, Document, DocumentImport, DocumentItem, ParsedDocument
+from haiku.rag.models.identity import EmbeddingIdentity
+from haiku.rag.models.report import DatabaseReport, DatabaseStatus, ResultReport, SearchReport
+from haiku.rag.models.results import SearchResult, SearchResults, SearchType
+
+__all__ = [
+    "Chunk",
+    "DatabaseReport",
+    "DatabaseStatus",
+    "Document",
+    "DocumentImport",
+    "DocumentItem",
+    "EmbeddingIdentity",
+    "ParsedDocument",
+    "ResultReport",
+    "SearchReport",
+    "SearchResult",
+    "SearchResults",
+    "SearchType",
+]
