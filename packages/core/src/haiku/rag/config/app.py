@@ -61,7 +61,7 @@ class AppConfig(BaseModel):
 
     _kernel: Kernel = PrivateAttr()
     _sections: dict[str, Section] = PrivateAttr(default_factory=dict)
-    _inert: tuple[str, ...] = PrivateAttr(default=())
+    _inert: dict[str, Any] = PrivateAttr(default_factory=dict)
     _base_dir: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="wrap")
@@ -94,8 +94,8 @@ class AppConfig(BaseModel):
         return self._base_dir or Path.cwd()
 
     @property
-    def inert_sections(self) -> tuple[str, ...]:
-        """Sections that were accepted and that nothing installed reads."""
+    def inert_sections(self) -> Mapping[str, Any]:
+        """Sections that were accepted and that nothing installed reads, as they were given."""
         return self._inert
 
     @property
@@ -124,10 +124,10 @@ def _kernel_of(settings: Any) -> Kernel:
 
 def _plugin_sections(
     kernel: Kernel, given: Mapping[str, Any], errors: list[InitErrorDetails], *, known: set[str]
-) -> tuple[dict[str, Section], tuple[str, ...]]:
+) -> tuple[dict[str, Section], dict[str, Any]]:
     registered = {record.name for record in kernel.records(ConfigSectionRecord)}
     sections: dict[str, Section] = {}
-    inert: list[str] = []
+    inert: dict[str, Any] = {}
     for name, value in given.items():
         if name in registered:
             try:
@@ -136,10 +136,10 @@ def _plugin_sections(
             except ValidationError as error:
                 errors += _details(error, (name,))
         elif kernel.knows_section(name):
-            inert.append(name)
+            inert[name] = value
         else:
             errors.append(unknown_key(name, known | registered))
-    return sections, tuple(inert)
+    return sections, inert
 
 
 def _details(error: ValidationError, prefix: tuple[str, ...]) -> list[InitErrorDetails]:

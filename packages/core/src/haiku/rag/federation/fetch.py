@@ -19,9 +19,11 @@ Opened = dict[str, Outcome[Database]]
 
 
 async def open_databases(session: Session, refs: Sequence[DatabaseRef], *, timeout_s: float) -> Opened:
-    """Open the cold ones together; an outcome a name, in the order of `refs`."""
-    outcomes = await attempt_all(session.kernel, refs, session.database, timeout_s=timeout_s)
-    return {outcome.ref.name: outcome for outcome in outcomes}
+    """Open the cold ones together; an outcome a name, whatever the order of `refs`."""
+    warm = {ref.name: Outcome(ref=ref, value=database) for ref in refs if (database := session.opened(ref))}
+    cold = [ref for ref in refs if ref.name not in warm]
+    outcomes = await attempt_all(session.kernel, cold, session.database, timeout_s=timeout_s) if cold else []
+    return warm | {outcome.ref.name: outcome for outcome in outcomes}
 
 
 async def fetch_candidates(

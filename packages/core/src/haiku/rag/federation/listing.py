@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,6 +15,7 @@ from haiku.rag.federation.session import Session
 from haiku.rag.models import Document
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +28,23 @@ class Listing:
 
     async def ask(self, read: Callable[[Database], Awaitable[T]]) -> list[tuple[DatabaseRef, T]]:
         """What each database that answered said, in the order of the selection."""
+        return await self._ask(self.refs, lambda _, database: read(database))
 
+    async def _ask(
+        self, refs: Sequence[DatabaseRef], read: Callable[[DatabaseRef, Database], Awaitable[T]]
+    ) -> list[tuple[DatabaseRef, T]]:
         async def part(ref: DatabaseRef) -> tuple[T]:
-            return (await read(await self.session.database(ref)),)
+            return (await read(ref, await self.session.database(ref)),)
 
         outcomes: list[Outcome[tuple[T]]] = await attempt_all(
-            self.session.kernel, self.refs, part, timeout_s=self.session.config.search.timeout_s
+            self.session.kernel, refs, part, timeout_s=self.session.config.search.timeout_s
         )
         error = failure_to_raise(outcomes, self.on_unavailable)
         if error is not None:
             raise error
+        for outcome in outcomes:
+            if outcome.error is not None:
+                logger.warning("left out: %s", outcome.error)
         return [(outcome.ref, outcome.value[0]) for outcome in outcomes if outcome.value is not None]
 
     async def first(self, read: Callable[[Database], Awaitable[T | None]]) -> tuple[DatabaseRef, T] | None:
@@ -57,35 +66,20 @@ class Listing:
         starts = interleaved(sizes, offset)
         ends = interleaved(sizes, total if limit is None else min(total, offset + limit))
         windows = {ref.name: (a, b) for (ref, _), a, b in zip(counts, starts, ends, strict=True) if b > a}
-        part = Listing(
-            session=self.session,
-            refs=tuple(ref for ref, _ in counts if ref.name in windows),
-            on_unavailable=self.on_unavailable,
-        )
-        pages = await part._pages(windows, filter, include_content=include_content)
-        numbered = [
-            (windows[ref.name][0] + index, place, document)
-            for place, (ref, page) in enumerate(pages)
-            for index, document in enumerate(page)
-        ]
-        return [document for _, _, document in sorted(numbered, key=lambda entry: entry[:2])]
 
-    async def _pages(
-        self, windows: dict[str, tuple[int, int]], filter: str | Filter | None, *, include_content: bool
-    ) -> list[tuple[DatabaseRef, list[Document]]]:
-        names = {id(database): ref.name for ref, database in await self.ask(_itself)}
-
-        async def page(database: Database) -> list[Document]:
-            start, end = windows[names[id(database)]]
+        async def page(ref: DatabaseRef, database: Database) -> list[Document]:
+            start, end = windows[ref.name]
             return await database.list_documents(
                 limit=end - start, offset=start, filter=filter, include_content=include_content
             )
 
-        return [(ref, [placed(document, ref) for document in found]) for ref, found in await self.ask(page)]
-
-
-async def _itself(database: Database) -> Database:
-    return database
+        pages = await self._ask([ref for ref, _ in counts if ref.name in windows], page)
+        numbered = [
+            (windows[ref.name][0] + index, place, placed(document, ref))
+            for place, (ref, found) in enumerate(pages)
+            for index, document in enumerate(found)
+        ]
+        return [document for _, _, document in sorted(numbered, key=lambda entry: entry[:2])]
 
 
 def placed(document: Document, ref: DatabaseRef) -> Document:

@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from haiku.rag.contracts.storage import DatabaseRef
-from haiku.rag.errors import AmbiguousDatabaseError, ConfigError, TagError, UnknownDatabaseError
+from haiku.rag.errors import (
+    AmbiguousDatabaseError,
+    ConfigError,
+    TagError,
+    UnknownDatabaseError,
+    UnknownPluginError,
+)
 from haiku.rag.plugins import StorageRecord
+from haiku.rag.plugins.messages import install_line
 
 if TYPE_CHECKING:
     from haiku.rag.config import AppConfig, DatabaseEntry
@@ -153,6 +160,7 @@ def _named(scope: DatabaseScope, name: str) -> DatabaseRef:
 
 def _configured(config: AppConfig) -> list[DatabaseRef]:
     engines = {section: record for record in config.kernel.records(StorageRecord) for section in record.sections}
+    _refuse_databases_without_engine(config)
     refs: dict[str, DatabaseRef] = {}
     for section in config.section_names:
         if section not in engines:
@@ -162,6 +170,18 @@ def _configured(config: AppConfig) -> list[DatabaseRef]:
                 raise ConfigError(f"{section}.databases.{name}: another storage section has a database of this name.")
             refs[name] = _configured_ref(config, name, entry, engines[section])
     return list(refs.values())
+
+
+def _refuse_databases_without_engine(config: AppConfig) -> None:
+    """A section that places databases must not be passed over because its engine is not installed."""
+    for section, value in config.inert_sections.items():
+        placed = value.get("databases") if isinstance(value, dict) else None
+        entries = placed.values() if isinstance(placed, dict) else ()
+        if any(isinstance(entry, str) or (isinstance(entry, dict) and "location" in entry) for entry in entries):
+            raise UnknownPluginError(
+                f"the configuration places databases under '{section}', and no storage engine that reads it is loaded. "
+                f"Install it with: {install_line(section.replace('_', '-'))}."
+            )
 
 
 def _configured_ref(config: AppConfig, name: str, entry: DatabaseEntry, engine: StorageRecord) -> DatabaseRef:

@@ -57,10 +57,14 @@ class Session:
         if not self._is_open:
             raise RuntimeError("the client is not open: use it inside 'async with HaikuRAG(...) as client:'")
 
+    def opened(self, ref: DatabaseRef) -> Database | None:
+        """The database if it is open already."""
+        self.ensure_open()
+        return self._databases.get(ref.name)
+
     async def database(self, ref: DatabaseRef) -> Database:
         """The open database. Raises what the engine raises; two callers at once open it once."""
-        self.ensure_open()
-        opened = self._databases.get(ref.name)
+        opened = self.opened(ref)
         if opened is not None:
             return opened
         async with self._locks[ref.name]:

@@ -1,0 +1,118 @@
+"""Where databases in memory live, and what a test can do to them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import anyio
+
+from haiku.rag.contracts.storage import DocumentWrite
+from haiku.rag.models import Document, EmbeddingIdentity
+from haiku.rag.testing.words import words
+
+EVERY = "*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDocument:
+    """A document as stored: its row, its parts, and the words of each chunk."""
+
+    row: Document
+    parts: DocumentWrite
+    words: Sequence[Sequence[str]]
+
+
+@dataclass(kw_only=True)
+class MemoryState:
+    """What one location holds."""
+
+    identity: EmbeddingIdentity | None
+    documents: dict[str, StoredDocument] = field(default_factory=dict)
+    updated_at: datetime | None = None
+
+    def put(self, row: Document, parts: DocumentWrite) -> Document:
+        """Store a document, in place of the one with its id and of any other with its URI."""
+        same_uri = [other.row.id for other in self.documents.values() if row.uri and other.row.uri == row.uri]
+        for other in same_uri:
+            del self.documents[other]
+        tokens = [words(chunk.contextualized()) for chunk in parts.chunks]
+        self.documents[row.id] = StoredDocument(row=row, parts=parts, words=tokens)
+        self.updated_at = row.updated_at
+        return row
+
+    def in_order(self) -> list[StoredDocument]:
+        """The documents by creation, then id."""
+        return sorted(self.documents.values(), key=lambda stored: (stored.row.created_at, stored.row.id))
+
+    def by_uri(self, uri: str | None) -> StoredDocument | None:
+        """The document of a URI."""
+        return next((found for found in self.documents.values() if uri is not None and found.row.uri == uri), None)
+
+
+class MemoryServer:
+    """The databases of every `MemoryStorage` that names this server, by location.
+
+    `calls` counts `(location, operation)`, an operation being the name of a method of the contract. `slow` and `fail`
+    make a location late or broken, `heal` makes it well.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[str, MemoryState] = {}
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self._delays: dict[tuple[str, str], float] = {}
+        self._errors: dict[tuple[str, str], Exception] = {}
+        self._open: dict[str, int] = defaultdict(int)
+
+    def create(self, location: str, identity: EmbeddingIdentity | None = None) -> MemoryState:
+        """The state at a location, made if there is none."""
+        return self.states.setdefault(location, MemoryState(identity=identity))
+
+    def drop(self, location: str) -> None:
+        """Forget what a location holds."""
+        self.states.pop(location, None)
+
+    def slow(self, location: str, seconds: float, operation: str = EVERY) -> None:
+        """Let an operation, by default every one, take this long."""
+        self._delays[location, operation] = seconds
+
+    def fail(self, location: str, error: Exception, operation: str = EVERY) -> None:
+        """Let an operation, by default every one, raise this error."""
+        self._errors[location, operation] = error
+
+    def heal(self, location: str) -> None:
+        """Undo `slow` and `fail`."""
+        for faults in (self._delays, self._errors):
+            for key in [key for key in faults if key[0] == location]:
+                del faults[key]
+
+    def handles(self, location: str) -> int:
+        """How many databases are open there now."""
+        return self._open[location]
+
+    def count_handle(self, location: str, change: int) -> None:
+        """A database was opened (1) or closed (-1)."""
+        self._open[location] += change
+
+    async def visit(self, location: str, operation: str) -> None:
+        """Count an operation, then be late or fail as the test wishes."""
+        self.calls[location, operation] += 1
+        delay = self._delays.get((location, operation), self._delays.get((location, EVERY), 0.0))
+        await anyio.sleep(delay)
+        error = self._errors.get((location, operation), self._errors.get((location, EVERY)))
+        if error is not None:
+            raise error
+
+
+@lru_cache(maxsize=None)
+def memory_server(name: str = "default") -> MemoryServer:
+    """The server of a name, one a process. A test that wants to be alone takes a name of its own."""
+    return MemoryServer()
+
+
+def now() -> datetime:
+    """The time of a commit."""
+    return datetime.now(UTC)
