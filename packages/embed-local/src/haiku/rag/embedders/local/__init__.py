@@ -1,0 +1,1 @@
+"""Embedders that run in process: `local`, whose model comes with the package, and `onnx`, a model in a folder."""
