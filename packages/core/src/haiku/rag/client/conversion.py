@@ -73,14 +73,17 @@ class Conversion:
 
     def _converter_for(self, content: SourceContent) -> Converter:
         records = self._kernel.records(ConverterRecord)
-        suffix = Path(content.name).suffix.lower()
         media_type = (content.media_type or "").lower()
-        matching = [record for record in records if media_type and media_type in record.media_types]
-        matching = matching or [record for record in records if suffix in record.suffixes]
+        typed = [record for record in records if media_type in record.media_types]
+        named = [record for record in records if record.reads(content.name)]
+        plain = [record for record in records if "text/plain" in record.media_types]
+        # Servers call Markdown and source code plain text: a name that says more is believed.
+        matching = (named or typed) if media_type == "text/plain" else (typed or named)
         if not matching and media_type.startswith("text/"):
-            matching = [record for record in records if "text/plain" in record.media_types]
+            matching = plain
         if not matching:
-            raise UnsupportedSourceError(_unsupported(content.name, media_type or suffix, records))
+            kind = media_type or Path(content.name).suffix
+            raise UnsupportedSourceError(_unsupported(content.name, kind, records))
         converter: Converter = self._kernel.create("converter", matching[0].name, self._session.config)
         return converter
 

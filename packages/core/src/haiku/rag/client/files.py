@@ -27,7 +27,7 @@ class FileSource:
     """
 
     def __init__(self, config: AppConfig) -> None:
-        self._suffixes = {suffix for record in config.kernel.records(ConverterRecord) for suffix in record.suffixes}
+        self._converters = config.kernel.records(ConverterRecord)
         self._max_bytes = config.processing.max_file_bytes
 
     async def discover(self, location: str) -> AsyncIterator[str]:
@@ -66,7 +66,7 @@ class FileSource:
             names[:] = sorted(name for name in names if not name.startswith(".") and name not in SKIPPED_FOLDERS)
             for name in files:
                 path = Path(folder, name)
-                if path.suffix.lower() in self._suffixes and not path.is_symlink():
+                if any(record.reads(name) for record in self._converters) and not path.is_symlink():
                     yield path
 
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from haiku.rag.config.app import AppConfig
 from haiku.rag.config.models import default_data_dir
 from haiku.rag.errors import ConfigError, MissingVariableError
+from haiku.rag.plugins.kernel import Kernel
 
 PATH_VARIABLE = "HAIKU_RAG_CONFIG_PATH"
 FILE_NAME = "haiku.rag.yaml"
@@ -35,17 +36,19 @@ def find_config(path: Path | str | None = None) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def load_config(path: Path | str | None = None) -> AppConfig:
+def load_config(path: Path | str | None = None, *, kernel: Kernel | None = None) -> AppConfig:
     """The configuration from the file that `find_config` names, or the defaults where there is none.
+
+    `kernel` holds the plugins to use, in place of those that are installed.
 
     In strings `${VAR}` and `${VAR:-default}` stand for environment variables, `$$` for a dollar sign.
     """
     found = find_config(path)
     if found is None:
-        return AppConfig.model_validate({})
+        return AppConfig.model_validate({}, context={"kernel": kernel})
     data = _substituted(_read(found))
     try:
-        config = AppConfig.model_validate(data)
+        config = AppConfig.model_validate(data, context={"kernel": kernel})
     except ValidationError as error:
         raise ConfigError(f"{found.name} is not valid: {describe(error)}") from None
     config._base_dir = found.parent

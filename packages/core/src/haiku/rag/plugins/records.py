@@ -102,13 +102,19 @@ class ErrorRecord(PluginRecord):
 class ConverterRecord(PluginRecord):
     """A converter. Factory: `(AppConfig) -> haiku.rag.contracts.Converter`.
 
-    `media_types` and `suffixes` (with the dot, lower case) say what it reads.
+    `media_types`, `suffixes` (with the dot, lower case) and `names` (whole file names, lower case) say what it reads.
     """
 
     kind: ClassVar[str] = "converter"
 
     media_types: frozenset[str] = frozenset()
     suffixes: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def reads(self, file_name: str) -> bool:
+        """Whether it reads a file of this name."""
+        suffix = "." + file_name.rpartition(".")[2].lower() if "." in file_name else ""
+        return suffix in self.suffixes or file_name.lower() in self.names
 
 
 @dataclass(frozen=True, kw_only=True)
