@@ -127,7 +127,8 @@ class HaikuRAG(CoveringClient):
     async def info(self) -> DatabaseInfo:
         """Sizes and versions of the one database."""
         ref = self._scope.single("info")
-        return await Writer(self._session, ref).run(lambda database: database.info())
+        timeout_s = self.config.search.timeout_s
+        return await Writer(self._session, ref).run(lambda database: database.info(), timeout_s=timeout_s)
 
     async def convert(self, source: Path | str) -> ParsedDocument:
         """A path or URL as a parsed document. Touches no database."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent
-from haiku.rag.errors import ConversionError, UnsupportedSourceError
+from haiku.rag.errors import ConversionError, HaikuRagError, UnsupportedSourceError
 from haiku.rag.models import Chunk, ParsedDocument
 from haiku.rag.plugins import ChunkerRecord, ConverterRecord, SourceRecord
 from haiku.rag.plugins.messages import install_line
@@ -18,6 +19,8 @@ from haiku.rag.plugins.messages import install_line
 if TYPE_CHECKING:
     from haiku.rag.federation.session import Session
 
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
 FORMATS = {"md": "text/markdown", "html": "text/html", "plain": "text/plain"}
 
 
@@ -55,7 +58,7 @@ class Conversion:
         if not content.data:
             raise ConversionError(f"'{content.name}' is empty.")
         converter = self._converter_for(content)
-        parsed = await anyio.to_thread.run_sync(converter.convert, content)
+        parsed = await _off_loop(partial(converter.convert, content), f"'{content.name}' could not be converted")
         if not parsed.items and not parsed.content.strip():
             raise ConversionError(f"'{content.name}' holds no text.")
         return parsed
@@ -66,7 +69,7 @@ class Conversion:
         name = config.chunker or self._kernel.default(ChunkerRecord).name
         chunker: Chunker = self._kernel.create("chunker", name, self._session.config)
         cut = partial(chunker.chunk, parsed, size=config.chunk_size, count_tokens=self._session.embedder.count_tokens)
-        chunks = await anyio.to_thread.run_sync(cut)
+        chunks = await _off_loop(cut, "it could not be cut into chunks")
         if not chunks:
             raise ConversionError("it was read, and cutting it gave no chunk.")
         return chunks
@@ -86,6 +89,18 @@ class Conversion:
             raise UnsupportedSourceError(_unsupported(content.name, kind, records))
         converter: Converter = self._kernel.create("converter", matching[0].name, self._session.config)
         return converter
+
+
+async def _off_loop(work: Callable[[], T], failure: str) -> T:
+    """A plugin's blocking work in a thread; a defect in it is that document's failure."""
+    try:
+        return await anyio.to_thread.run_sync(work)
+    except HaikuRagError:
+        raise
+    except Exception as error:  # the plugin boundary: the next document may be well
+        logger.debug("%s", failure, exc_info=True)
+        reason = f"{failure}: {type(error).__name__}: {error}."
+    raise ConversionError(reason)
 
 
 def _unsupported(name: str, kind: str, records: list[ConverterRecord]) -> str:

@@ -47,9 +47,9 @@ class CoveringClient:
         if tag is not None:
             covered = covered.at_tag(tag)
         if create:
-            covered.single("creating a database")
+            covered.live("creating a database")
         mode = _mode(create=create, read_only=read_only)
-        self._set_up(Session(chosen, covered, mode, order=scope.names), covered)
+        self._set_up(Session(chosen, covered, mode), covered)
 
     def _set_up(self, session: Session, scope: DatabaseScope, *, lent: bool = False) -> None:
         self._session = session
@@ -62,7 +62,7 @@ class CoveringClient:
         """A client over a scope that was resolved before. Opens nothing."""
         client = cls.__new__(cls)
         mode = _mode(create=create, read_only=read_only)
-        client._set_up(Session(config, scope, mode, order=scope.names), scope)
+        client._set_up(Session(config, scope, mode), scope)
         return client
 
     async def __aenter__(self) -> Self:
@@ -74,7 +74,7 @@ class CoveringClient:
         try:
             if not self.covers_multiple:
                 await Writer(self._session, self._scope.databases[0]).opened()
-            async for lifespan in self._session.kernel.lifespans(self):
+            for lifespan in self._session.kernel.lifespans(self):
                 await self._lifespans.enter_async_context(lifespan)
         except BaseException:
             await self.aclose()
@@ -128,6 +128,7 @@ class CoveringClient:
     async def clients_for(self, names: Sequence[str]) -> list[Self]:
         """Borrowed clients over the named databases, in the order given, repeats collapsing."""
         refs = self._scope.chosen(names)
+        self._session.ensure_open()
         timeout_s = self.config.search.timeout_s
         outcomes = await attempt_all(self._session.kernel, refs, self._session.database, timeout_s=timeout_s)
         error = failure_to_raise(outcomes, "raise")

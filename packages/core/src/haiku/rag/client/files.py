@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 
+from haiku.rag.config.models import expanded
 from haiku.rag.contracts.conversion import SourceContent
 from haiku.rag.errors import UnsupportedSourceError
 from haiku.rag.plugins import ConverterRecord
@@ -76,4 +77,4 @@ def local_path(location: str) -> Path:
         return Path(unquote(urlsplit(location).path, errors="surrogateescape"))
     if "\0" in location or not location.strip():
         raise UnsupportedSourceError("the path is blank or holds a NUL character.")
-    return Path(location).expanduser().absolute()
+    return expanded(location).absolute()

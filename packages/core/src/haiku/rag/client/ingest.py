@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from haiku.rag.client.conversion import Conversion
 from haiku.rag.client.writing import Writer, hash_of
 from haiku.rag.contracts.storage import DatabaseRef, DocumentWrite
-from haiku.rag.errors import ConversionError, UnsupportedSourceError
+from haiku.rag.errors import (
+    ConversionError,
+    HaikuRagError,
+    PluginNotLoadedError,
+    UnknownPluginError,
+    UnsupportedSourceError,
+)
 from haiku.rag.models import Document, DocumentImport
 
 if TYPE_CHECKING:
@@ -82,7 +88,7 @@ class Ingest:
         unchanged = await writer.unchanged(document, content_hash)
         if unchanged is not None:
             return (unchanged,)
-        self._batch.append(await writer.prepare(document, content_hash=content_hash))
+        self._batch.append(await writer.ready(await _accepted(writer, document), content_hash=content_hash))
         chunks = sum(len(entry.chunks) for entry in self._batch)
         full = len(self._batch) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS
         return await self._flushed(writer) if full else ()
@@ -105,3 +111,14 @@ class Ingest:
             page_images=parsed.page_images,
         )
         return document, hash_of(content.data, content.media_type or content.name)
+
+
+async def _accepted(writer: Writer, document: DocumentImport) -> DocumentImport:
+    """The document after the hooks; whatever one of them raises refuses this document and no other."""
+    try:
+        return await writer.accepted(document)
+    except (PluginNotLoadedError, UnknownPluginError):
+        raise
+    except HaikuRagError as error:
+        reason = str(error)
+    raise ConversionError(reason)

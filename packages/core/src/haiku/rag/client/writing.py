@@ -36,17 +36,27 @@ class Writer:
         self._conversion = Conversion(session)
 
     async def opened(self) -> None:
-        """Open the database now."""
-        await self.run(_nothing)
+        """Open the database now, within `search.timeout_s`."""
+        await self.run(_nothing, timeout_s=self._session.config.search.timeout_s)
 
     async def prepare(
         self, document: DocumentImport, *, document_id: str | None = None, content_hash: str | None = None
     ) -> DocumentWrite:
         """Run the hooks, chunk and embed what is missing. Stores nothing."""
-        session = self._session
-        document = await session.kernel.transform(
-            "haiku_rag_before_ingest", session.config.hooks, "document", document=document
+        return await self.ready(await self.accepted(document), document_id=document_id, content_hash=content_hash)
+
+    async def accepted(self, document: DocumentImport) -> DocumentImport:
+        """The document as the listed plugins want it; one of them may refuse it by raising."""
+        hooks = self._session.config.hooks
+        changed: DocumentImport = await self._session.kernel.transform(
+            "haiku_rag_before_ingest", hooks, "document", document=document
         )
+        return changed
+
+    async def ready(
+        self, document: DocumentImport, *, document_id: str | None = None, content_hash: str | None = None
+    ) -> DocumentWrite:
+        """Chunk and embed what is missing of a document that was accepted."""
         _check_metadata(document.metadata)
         chunks = document.chunks
         if chunks is None:
@@ -149,13 +159,14 @@ class Writer:
             f"database '{self._ref.name}' holds no document '{document_id}'.", source=self._ref.name
         )
 
-    async def run(self, operation: Callable[[Database], Awaitable[T]]) -> T:
+    async def run(self, operation: Callable[[Database], Awaitable[T]], *, timeout_s: float = float("inf")) -> T:
         """Run an operation on the open database; its failure is raised as a caller may see it."""
+        self._session.ensure_open()
 
         async def part() -> tuple[T]:
             return (await operation(await self._session.database(self._ref)),)
 
-        outcome = await attempt(self._session.kernel, self._ref, part, timeout_s=float("inf"))
+        outcome = await attempt(self._session.kernel, self._ref, part, timeout_s=timeout_s)
         if outcome.error is not None:
             raise outcome.error
         assert outcome.value is not None  # an outcome holds a value or an error

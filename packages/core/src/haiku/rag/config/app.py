@@ -29,6 +29,7 @@ from haiku.rag.config.models import (
     RerankingConfig,
     SearchConfig,
     StorageConfig,
+    expanded,
 )
 from haiku.rag.config.section import Section, unknown_key
 from haiku.rag.plugins import ConfigSectionRecord
@@ -61,6 +62,7 @@ class AppConfig(BaseModel):
 
     _kernel: Kernel = PrivateAttr()
     _sections: dict[str, Section] = PrivateAttr(default_factory=dict)
+    _given: frozenset[str] = PrivateAttr(default=frozenset())
     _inert: dict[str, Any] = PrivateAttr(default_factory=dict)
     _base_dir: Path | None = PrivateAttr(default=None)
 
@@ -81,6 +83,7 @@ class AppConfig(BaseModel):
         if errors:
             raise ValidationError.from_exception_data(cls.__name__, errors, hide_input=True)
         config._kernel, config._sections, config._inert = kernel, sections, inert
+        config._given = frozenset(sections)
         return config
 
     @property
@@ -101,7 +104,7 @@ class AppConfig(BaseModel):
     @property
     def section_names(self) -> tuple[str, ...]:
         """The plugins' sections that were given, in their order."""
-        return tuple(self._sections)
+        return tuple(name for name in self._sections if name in self._given)
 
     def section(self, name: str) -> Any:
         """A plugin's section, with its defaults where it was not given; an instance of the model that it registered."""
@@ -111,7 +114,7 @@ class AppConfig(BaseModel):
 
     def resolve_path(self, text: str) -> Path:
         """An absolute local path: `~` expanded, a relative one taken from `base_dir`."""
-        return Path(self.base_dir, Path(text).expanduser()).absolute()
+        return Path(self.base_dir, expanded(text)).absolute()
 
 
 def _kernel_of(settings: Any) -> Kernel:

@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from haiku.rag.config.app import AppConfig
-from haiku.rag.config.models import default_data_dir
+from haiku.rag.config.models import default_data_dir, expanded
 from haiku.rag.errors import ConfigError, MissingVariableError
 from haiku.rag.plugins.kernel import Kernel
 
@@ -26,7 +26,7 @@ def find_config(path: Path | str | None = None) -> Path | None:
     """
     named = path or os.environ.get(PATH_VARIABLE)
     if named:
-        chosen = Path(named).expanduser()
+        chosen = expanded(named)
         if not chosen.is_file():
             raise ConfigError(
                 f"there is no configuration file '{named}'. Create one with: haiku-rag init-config '{named}'"
@@ -66,7 +66,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         data = yaml.safe_load(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that does not exist
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError(f"{path.name} is not valid YAML{where}.") from None

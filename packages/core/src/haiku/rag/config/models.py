@@ -16,6 +16,14 @@ def default_data_dir() -> Path:
     return user_data_path("haiku.rag", appauthor=False)
 
 
+def expanded(path: Path | str) -> Path:
+    """The path with `~` as the home directory; a user's that is not known stays as it is written."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def _finite(value: float) -> float:
     if not isfinite(value):
         raise PydanticCustomError("not_finite", "must be a finite number")
@@ -23,7 +31,7 @@ def _finite(value: float) -> float:
 
 
 def _data_dir(value: Any) -> Any:
-    return default_data_dir() if value in (None, "") else Path(value).expanduser() if isinstance(value, str) else value
+    return default_data_dir() if value in (None, "") else expanded(value) if isinstance(value, str) else value
 
 
 Finite = Annotated[float, AfterValidator(_finite)]

@@ -23,10 +23,10 @@ CANDIDATE_SCHEMA = pa.schema(
 """One row a candidate, best first.
 
 `score` and `rank` (from 1) are the database's own order: similarity for a vector search, keyword score for full
-text, reciprocal rank over both legs for hybrid. `similarity` is the cosine to the query vector, known for every row
-of a vector or hybrid search; `keyword_score` the engine's text score, known for the rows of the keyword leg;
-`vector_rank` and `keyword_rank` (from 1) the row's place in each leg, null where it is in that leg no candidate.
-A column `vector` (fixed-size list of float32) follows when the query asked for vectors.
+text, reciprocal rank over both legs for hybrid. `similarity` is the cosine to the query vector (0 for a vector of
+zeros), known for every row of a vector or hybrid search; `keyword_score` the engine's text score, known for the rows
+of the keyword leg; `vector_rank` and `keyword_rank` (from 1) the row's place in each leg, null where that
+leg did not find it. A column `vector` (fixed-size list of float32) follows when the query asked for vectors.
 """
 
 

@@ -12,7 +12,8 @@ class Comparison:
     r"""`field operator value` over a document's `id`, `uri` or `title`.
 
     A string for `=`, `!=` and `like` (`%` any run of characters, `_` any one, `\` makes the next one plain), a
-    tuple of strings for `in`. A document without the field satisfies none of them, `!=` included.
+    tuple of strings for `in`. All compare letter by letter, capitals included. A document without the field satisfies
+    none of them, `!=` included.
     """
 
     field: str

@@ -66,7 +66,9 @@ class CandidateQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentWrite:
-    """A document with all its parts, ready to store. Every chunk has an id and an embedding, in `order` from 0.
+    """A document with all its parts, ready to store. Every chunk has an id, in `order` from 0.
+
+    `vectors` holds the chunks' embeddings, one row a chunk; what a chunk itself carries as `embedding` is not read.
 
     `id` is the document's when it is already known, else the store gives a random one (UUID4). `pictures` maps item
     refs, `page_images` page numbers to encoded images.
@@ -140,7 +142,9 @@ class Database(Protocol):
         """A picture's bytes by its item's ref, a page image's by `page/N`."""
 
     async def write(self, documents: Sequence[DocumentWrite]) -> list[Document]:
-        """Store a batch in one commit; a document whose URI (or id) is there already is replaced and keeps its id.
+        """Store a batch in one commit; a document whose URI (or id) is there already is replaced.
+
+        It keeps its id and the time of its creation.
 
         Of two writers of one URI the last to commit wins, whole. Returns the documents as stored, in order.
         """
@@ -148,7 +152,7 @@ class Database(Protocol):
     async def update(
         self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
     ) -> Document | None:
-        """Candidates as a table of `CANDIDATE_SCHEMA`; a query without a letter or digit finds nothing by text."""
+        """Change what is not None beside the content; the document as it is then, None where there is none."""
 
     async def delete(self, document_id: str) -> bool:
         """Remove a document with all its parts; False where there was none."""

@@ -21,10 +21,10 @@ from haiku.rag.errors import (
     SourceUnavailableError,
     StorageError,
     TagError,
+    tree,
 )
 from haiku.rag.federation.request import OnUnavailable
 from haiku.rag.models import DatabaseStatus
-from haiku.rag.plugins import ErrorRecord
 from haiku.rag.plugins.kernel import Kernel
 
 logger = logging.getLogger(__name__)
@@ -80,15 +80,26 @@ def failed(kernel: Kernel, ref: DatabaseRef, error: Exception, *, milliseconds: 
 
 def _translated(kernel: Kernel, ref: DatabaseRef, error: Exception) -> HaikuRagError:
     try:
-        answer: HaikuRagError = kernel.decide("haiku_rag_translate_error", error=error, ref=ref)
-    except PluginError as broken:
-        logger.warning("%s", broken)
+        answer = kernel.decide("haiku_rag_translate_error", error=error, ref=ref)
+    except HaikuRagError as broken:  # raised where it was to be returned, or a failure of the plugin
+        if isinstance(broken, PluginError):
+            logger.warning("%s", str(broken).partition(": ")[0])  # its own words may say where the database is
+        answer = None
+    if not isinstance(answer, HaikuRagError):
         answer = translate_error(error, ref)
-    registered = {record.factory.partition(":")[2]: record for record in kernel.records(ErrorRecord)}
-    record = registered.get(type(answer).__name__)
-    if record is not None and record.names_location and not ref.given:
-        return unavailable(ref, f"cannot be read ({type(answer).__name__})")
-    return answer
+    return (
+        answer if _may_be_seen(kernel, answer, ref) else unavailable(ref, f"cannot be read ({type(answer).__name__})")
+    )
+
+
+def _may_be_seen(kernel: Kernel, error: HaikuRagError, ref: DatabaseRef) -> bool:
+    """Whether the text keeps to itself where a configured database is: core's do, a plugin's as its record says."""
+    if ref.given:
+        return True
+    if ref.location in str(error):
+        return False
+    record = kernel.error_record(type(error))
+    return type(error).__module__ == tree.__name__ if record is None else not record.names_location
 
 
 def translate_error(error: Exception, ref: DatabaseRef) -> HaikuRagError:

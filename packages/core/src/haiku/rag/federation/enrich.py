@@ -67,8 +67,10 @@ def as_result(chunk: Chunk, *, source: str, score: float) -> SearchResult:
     )
 
 
-async def add_images(session: Session, results: Sequence[SearchResult], opened: Opened, *, timeout_s: float) -> None:
-    """Attach the pictures of the hits that are made of some, as base64 text by item ref."""
+async def add_images(
+    session: Session, results: Sequence[SearchResult], opened: Opened, *, timeout_s: float
+) -> list[Outcome[None]]:
+    """Attach the pictures of the hits that are made of some, as base64 text by item ref; an outcome a database."""
     pictured = [result for result in results if "picture" in result.labels]
     refs = [opened[name].ref for name in dict.fromkeys(result.source for result in pictured)]
 
@@ -80,4 +82,4 @@ async def add_images(session: Session, results: Sequence[SearchResult], opened: 
             images = {item: await database.picture(result.document_id, item) for item in result.doc_item_refs}
             result.image_data = {item: base64.b64encode(data).decode() for item, data in images.items() if data}
 
-    await attempt_all(session.kernel, refs, read, timeout_s=timeout_s)
+    return await attempt_all(session.kernel, refs, read, timeout_s=timeout_s)

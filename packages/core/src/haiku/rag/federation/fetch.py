@@ -57,7 +57,8 @@ async def _ask(
     if together.value is None:
         return [_spread(session, ref, together, spent) for ref in call]
     if len(together.value) != len(call):
-        raise PluginError(f"storage '{first.storage}' answered {len(together.value)} of {len(call)} databases.")
+        wrong = PluginError(f"storage '{first.storage}' answered {len(together.value)} of {len(call)} databases.")
+        return [failed(session.kernel, ref, wrong, milliseconds=spent) for ref in call]
     return [_one(session, ref, answer, spent) for ref, answer in zip(call, together.value, strict=True)]
 
 

@@ -33,6 +33,8 @@ class Listing:
     async def _ask(
         self, refs: Sequence[DatabaseRef], read: Callable[[DatabaseRef, Database], Awaitable[T]]
     ) -> list[tuple[DatabaseRef, T]]:
+        self.session.ensure_open()
+
         async def part(ref: DatabaseRef) -> tuple[T]:
             return (await read(ref, await self.session.database(ref)),)
 

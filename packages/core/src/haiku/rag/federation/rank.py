@@ -60,10 +60,11 @@ def weighted(
         return scores
     factor = np.array([weights.get(name, 1.0) for name in names])[sources]
     if scale is None:
-        mapped = factor / (1.0 + np.exp(-scores))
+        with np.errstate(over="ignore"):  # a score far below 0 is mapped to 0
+            mapped = factor / (1.0 + np.exp(-scores))
     else:
         low, _ = scale
-        mapped = low + factor * (scores - low)
+        mapped = np.where(factor == 1.0, scores, low + factor * (scores - low))
     return np.where(factor == 0.0, np.nan, mapped)
 
 

@@ -36,6 +36,8 @@ class SearchRequest:
             raise ValueError(f"limit must be at least 1, not {self.limit}")
         if self.search_type not in ("hybrid", "vector", "fts"):
             raise ValueError(f"search_type must be 'hybrid', 'vector' or 'fts', not {self.search_type!r}")
+        if isinstance(self.on_unavailable, str) and self.on_unavailable not in ("raise", "skip"):
+            raise ValueError(f"on_unavailable must be 'raise', 'skip' or a list of names, not {self.on_unavailable!r}")
         bad = [name for name, weight in self.weights.items() if not isfinite(weight) or weight < 0]
         bad += [name for name, boost in self.boosts.items() if not isfinite(boost)]
         if bad:

@@ -58,7 +58,8 @@ async def _asked(
 ) -> Sequence[tuple[int, float]]:
     try:
         with anyio.fail_after(timeout_s):
-            return await reranker.rerank(query, candidates, limit)
+            pairs = await reranker.rerank(query, candidates, limit)
+            return [(int(index), float(score)) for index, score in pairs]
     except TimeoutError:
         reason = f"no answer within {timeout_s:g} s"
     except Exception as error:  # the plugin boundary: the search can go on without it

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from haiku.rag.config.models import expanded
 from haiku.rag.contracts.storage import DatabaseRef
 from haiku.rag.errors import (
     AmbiguousDatabaseError,
@@ -40,13 +41,19 @@ class ScopeSelector:
 
 @dataclass(frozen=True)
 class DatabaseScope:
-    """The databases that are covered, in order; never none."""
+    """The databases that are covered, in order; never none.
+
+    `configured` keeps the names in configured order, by which exact ties are settled, also when the scope is narrowed.
+    """
 
     databases: tuple[DatabaseRef, ...]
+    configured: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.databases:
             raise ValueError("a scope covers at least one database")
+        if not self.configured:
+            object.__setattr__(self, "configured", self.names)
 
     @classmethod
     def resolve(
@@ -108,7 +115,7 @@ class DatabaseScope:
         """The one database as it was at the tag; `AmbiguousDatabaseError` where it is read at one already."""
         ref = self.single(f"reading at the tag '{tag}'")
         if not tag.strip():
-            raise ValueError("the tag is blank")
+            raise TagError("the tag is blank: name one, or leave it out.", source=ref.name)
         if ref.tag is not None:
             raise AmbiguousDatabaseError(f"'{ref.name}' is already read at the tag '{ref.tag}'; it takes no other.")
         return replace(self, databases=(replace(ref, tag=tag),))
@@ -147,11 +154,21 @@ def resolve_scope(config: AppConfig, selector: ScopeSelector) -> DatabaseScope:
                 f"a database path was given, and the configuration places {quoted([r.name for r in configured])}. "
                 "Use sources= to choose among them, or a configuration without databases."
             )
-        return DatabaseScope((_at_path(config, selector),))
+        scope = DatabaseScope((_at_path(config, selector),))
+        return scope if selector.tag is None else scope.at_tag(selector.tag)
     scope = DatabaseScope(tuple(configured) or (_default(config),))
+    _refuse_unknown_names(config, scope)
     if selector.database_name is not None:
         scope = DatabaseScope((_named(scope, selector.database_name),))
     return scope if selector.tag is None else scope.at_tag(selector.tag)
+
+
+def _refuse_unknown_names(config: AppConfig, scope: DatabaseScope) -> None:
+    """A misspelt name would otherwise weigh, lift or demand nothing, unseen."""
+    search = config.search
+    required = [] if isinstance(search.on_unavailable, str) else search.on_unavailable
+    for name in (*search.weights, *search.boosts, *required):
+        scope.chosen([name])
 
 
 def _named(scope: DatabaseScope, name: str) -> DatabaseRef:
@@ -200,11 +217,13 @@ def _default(config: AppConfig) -> DatabaseRef:
 def _at_path(config: AppConfig, selector: ScopeSelector) -> DatabaseRef:
     text = str(selector.database_path)
     if not text.strip() or "\0" in text:
-        raise ValueError("the database path is blank or holds a NUL character")
-    path = Path(text).expanduser()
+        raise ConfigError("the database path is blank or holds a NUL character.")
+    if "://" in text:
+        raise ConfigError("a database path is a local one. Place a database with a URI by name, under 'databases'.")
+    path = expanded(text)
     if not path.stem:
-        raise ValueError(f"the database path '{text}' has no name to call the database by")
+        raise ConfigError(f"the database path '{text}' has no name to call the database by.")
     records = config.kernel.records(StorageRecord)
     matching = [record for record in records if path.suffix in record.suffixes]
     record = matching[0] if len(matching) == 1 else config.kernel.default(StorageRecord)
-    return DatabaseRef(name=path.stem, location=str(path.absolute()), storage=record.name, tag=selector.tag, given=True)
+    return DatabaseRef(name=path.stem, location=str(path.absolute()), storage=record.name, given=True)

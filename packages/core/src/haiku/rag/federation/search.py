@@ -36,6 +36,7 @@ class Search:
     session: Session
     request: SearchRequest
     report: SearchReport = field(default_factory=SearchReport)
+    _failed: dict[str, Outcome[Any]] = field(default_factory=dict)
 
     async def run(self) -> SearchResults:
         """The results, best first, with their report."""
@@ -75,34 +76,45 @@ class Search:
         if reranks(self.session, self.request):
             with stage(self.report, "rerank"):
                 scores, scale = await self._reranked(pool, fused_order, refs, opened, otherwise=(fused, scale))
-        ranking = rank(
-            pool,
-            scores,
-            self.request,
-            names=context.sources,
-            configured=configured,
-            scale=scale,
-            max_per_source=self.session.config.search.max_per_source,
-        )
-        self.report.below_min_score = ranking.below
         with stage(self.report, "enrich"):
-            results = await self._enriched(pool, ranking, refs, opened)
+            ranking, chunks = await self._survivors(pool, scores, refs, opened, scale=scale)
+            results = [
+                as_result(chunk, source=refs[source].name, score=float(score))
+                for chunk, source, score in zip(
+                    chunks, pool["source"].to_numpy()[ranking.rows], ranking.scores, strict=True
+                )
+            ]
+            if self.request.include_images:
+                outcomes = await add_images(self.session, results, opened, timeout_s=self._timeout)
+                self._note(outcomes, refs)
+        self.report.below_min_score = ranking.below
         report_results(self.report, pool, ranking, fused=fused, fused_order=fused_order, names=context.sources)
         return results
 
-    async def _enriched(
-        self, pool: pa.Table, ranking: Ranking, refs: list[DatabaseRef], opened: Opened
-    ) -> list[SearchResult]:
-        chunks = await self._read(pool, ranking.rows, refs, opened)
-        names = [refs[index].name for index in pool["source"].to_numpy()[ranking.rows]]
-        results = [
-            as_result(chunk, source=name, score=float(score))
-            for chunk, name, score in zip(chunks, names, ranking.scores, strict=True)
-            if chunk is not None
-        ]
-        if self.request.include_images:
-            await add_images(self.session, results, opened, timeout_s=self._timeout)
-        return results
+    async def _survivors(
+        self, pool: pa.Table, scores: Scores, refs: list[DatabaseRef], opened: Opened, *, scale: Scale
+    ) -> tuple[Ranking, list[Chunk]]:
+        """The ranking and its chunks; what a database that failed now, or a chunk that is gone, left free is filled."""
+        source = pool["source"].to_numpy()
+        chunks: dict[int, Chunk] = {}
+        while True:
+            failed = [index for index, ref in enumerate(refs) if ref.name in self._failed]
+            scores = np.where(np.isin(source, failed), np.nan, scores)
+            ranking = rank(
+                pool,
+                scores,
+                self.request,
+                names=[ref.name for ref in refs],
+                configured=[self.session.place[ref.name] for ref in refs],
+                scale=scale,
+                max_per_source=self.session.config.search.max_per_source,
+            )
+            unread = np.array([row for row in ranking.rows if int(row) not in chunks], dtype=np.int64)
+            if not unread.size:
+                return ranking, [chunks[int(row)] for row in ranking.rows]
+            read = await self._read(pool, unread, refs, opened)
+            chunks |= {int(row): chunk for row, chunk in zip(unread, read, strict=True) if chunk is not None}
+            scores[[row for row in unread if int(row) not in chunks]] = np.nan
 
     async def _reranked(
         self,
@@ -126,7 +138,7 @@ class Search:
                 rows,
                 chunks,
                 sources=[ref.name for ref in refs],
-                limit=self.request.limit,
+                limit=self._wanted(len(rows)),
                 timeout_s=settings.timeout_s,
             )
         except RerankError as error:
@@ -141,9 +153,19 @@ class Search:
         self, pool: pa.Table, rows: NDArray[np.int64], refs: list[DatabaseRef], opened: Opened
     ) -> Sequence[Chunk | None]:
         chunks, outcomes = await read_chunks(self.session, pool, rows, refs, opened, timeout_s=self._timeout)
-        note_failures(self.report, outcomes)
-        self._raise_for(outcomes)
+        self._note(outcomes, refs)
         return chunks
+
+    def _note(self, outcomes: Sequence[Outcome[Any]], refs: list[DatabaseRef]) -> None:
+        """Report the databases that failed after they had answered; raise where the request wants them."""
+        note_failures(self.report, outcomes)
+        self._failed |= {outcome.ref.name: outcome for outcome in outcomes if outcome.error is not None}
+        self._raise_for([self._failed.get(ref.name) or Outcome(ref=ref) for ref in refs])
+
+    def _wanted(self, count: int) -> int:
+        """How many scores the reranker must give: all where weights, boosts or a cap can still reorder them."""
+        reorders = self.request.weights or self.request.boosts or self.session.config.search.max_per_source
+        return count if reorders else self.request.limit
 
     def _fusion(self) -> Fusion:
         """The fusion asked for, else reciprocal rank for hybrid search in one database, else cosine."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,15 +27,15 @@ class Session:
     """The pool of open databases, by name, and the models that serve them.
 
     A database opens once, when it is first asked for; a failed open is not remembered. Nothing is opened or built
-    by constructing a session. `order` is the configured order, by which exact ties are settled.
+    by constructing a session. `place` gives each name's place in configured order, by which exact ties are settled.
     """
 
-    def __init__(self, config: AppConfig, scope: DatabaseScope, mode: OpenMode, *, order: Sequence[str]) -> None:
+    def __init__(self, config: AppConfig, scope: DatabaseScope, mode: OpenMode) -> None:
         self.config = config
         self.kernel = config.kernel
         self.scope = scope
         self.mode = mode
-        self.place = {name: index for index, name in enumerate(order)}
+        self.place = {name: index for index, name in enumerate(scope.configured)}
         self._is_open = False
         self._databases: dict[str, Database] = {}
         self._locks: dict[str, anyio.Lock] = defaultdict(anyio.Lock)
@@ -68,6 +67,7 @@ class Session:
         if opened is not None:
             return opened
         async with self._locks[ref.name]:
+            self.ensure_open()
             if ref.name not in self._databases:
                 self._databases[ref.name] = await self._open(ref)
             return self._databases[ref.name]
@@ -78,6 +78,7 @@ class Session:
         database = await self.storage(ref).open(ref, mode=mode, identity=configured)
         try:
             check_identity(database.identity, configured, ref, writable=mode is not OpenMode.READ)
+            self.ensure_open()  # the client may have been closed meanwhile
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await database.close()

@@ -5,6 +5,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, requires
 
 CORE = "haiku-rag-core"
+FAMILY = "haiku-rag-"
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*;.*\bextra == ['\"](?P<extra>[^'\"]+)['\"]")
 _PREFIXES = {"embedder": "embed", "reranker": "rerank"}
 
@@ -21,9 +22,11 @@ def extras() -> dict[str, str]:
         requirements = requires(CORE) or []
     except PackageNotFoundError:  # pragma: no cover - core used from a source tree without its metadata
         return {}
-    matches = [_REQUIREMENT.match(requirement) for requirement in requirements]
-    pairs = [(match["extra"], normalized(match["name"])) for match in matches if match]
-    return {extra: name for extra, name in pairs if name != CORE}
+    named: dict[str, set[str]] = {}
+    for match in filter(None, map(_REQUIREMENT.match, requirements)):
+        named.setdefault(match["extra"], set()).add(normalized(match["name"]))
+    alone = {extra: next(iter(names)) for extra, names in named.items() if len(names) == 1}
+    return {extra: name for extra, name in alone.items() if name.startswith(FAMILY) and name != CORE}
 
 
 def is_first_party(distribution: str) -> bool:

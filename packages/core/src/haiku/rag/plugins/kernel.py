@@ -3,8 +3,9 @@
 import inspect
 import logging
 import os
+import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -21,10 +22,13 @@ from haiku.rag.errors import (
 from haiku.rag.plugins import messages
 from haiku.rag.plugins.catalogue import extra_for, extras, normalized
 from haiku.rag.plugins.loading import DISABLE_VARIABLE, Plugin, load_plugins, new_manager
-from haiku.rag.plugins.records import PluginRecord
+from haiku.rag.plugins.records import ErrorRecord, PluginRecord
 
 logger = logging.getLogger(__name__)
 Record = TypeVar("Record", bound=PluginRecord)
+
+FAILURES = (Exception, SystemExit)
+"""What the plugin boundary stops: anything that a plugin does wrong, ending the process included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +116,7 @@ class Kernel:
         except ModuleNotFoundError as error:
             needs = record.needs or error.name or "a library"
             text = messages.missing_dependency(kind, name, needs, record.extra)
-        except (ImportError, AttributeError) as error:
+        except FAILURES as error:
             text = f"{kind} '{name}' could not be loaded: {type(error).__name__}: {error}."
             raise PluginNotLoadedError(text) from None
         else:
@@ -121,7 +125,19 @@ class Kernel:
 
     def create(self, kind: str, name: str, config: object) -> Any:
         """What the record's factory makes of the configuration."""
-        return self.resolve(kind, name)(config)
+        factory = self.resolve(kind, name)
+        try:
+            return factory(config)
+        except HaikuRagError:
+            raise
+        except FAILURES as error:
+            plugin = self.find(kind, name).plugin
+            raise _plugin_error(plugin, f"making the {kind} '{name}'", error) from None
+
+    def error_record(self, error_type: type[BaseException]) -> ErrorRecord | None:
+        """The record of an error type, or of the nearest registered one that it derives from."""
+        registered = {_imported(record): record for record in self.records(ErrorRecord)}
+        return next((registered[parent] for parent in error_type.__mro__ if parent in registered), None)
 
     def decide(self, hook: str, **arguments: object) -> Any:
         """The first answer that is not None, core's own last. A plugin's failure names the plugin."""
@@ -130,12 +146,8 @@ class Kernel:
                 answer = function(**{name: arguments[name] for name in names})
             except HaikuRagError:
                 raise
-            except Exception as error:  # the plugin boundary
-                logger.debug("%s failed", hook, exc_info=True)
-                raise PluginError(
-                    f"plugin {messages.labelled(plugin.name, plugin.distribution, plugin.version)} "
-                    f"failed in {hook}: {type(error).__name__}."
-                ) from None
+            except FAILURES as error:
+                raise _plugin_error(plugin, hook, error, words=False) from None
             if answer is not None:
                 return answer
         return None
@@ -145,30 +157,39 @@ class Kernel:
         for plugin, function, names in self._implementations(hook):
             try:
                 await maybe_await(function(**{name: arguments[name] for name in names}))
-            except Exception as error:  # noqa: BLE001 - the plugin boundary: the operation stands
+            except FAILURES as error:
                 logger.warning("plugin '%s' failed in %s: %s", plugin.name, hook, type(error).__name__)
 
     async def transform(self, hook: str, entries: Iterable[Any], subject: str, **arguments: Any) -> Any:
         """Pass `arguments[subject]` through the listed plugins, in the order of the list.
 
-        `entries` have a `name` and `options`. A name that is not loaded is a `PluginError`; what a plugin raises
-        reaches the caller.
+        `entries` have a `name` and `options`. A name that is not loaded is a `PluginError`. A `HaikuRagError` that a
+        plugin raises reaches the caller; any other failure is a `PluginError` that names the plugin.
         """
-        implementations = {plugin.name: (function, names) for plugin, function, names in self._implementations(hook)}
+        implementations = {entry[0].name: entry for entry in self._implementations(hook)}
         for entry in entries:
             self.require(entry.name)
             if entry.name not in implementations:
                 continue
-            function, names = implementations[entry.name]
+            plugin, function, names = implementations[entry.name]
             given = {**arguments, "options": entry.options}
-            answer = await maybe_await(function(**{name: given[name] for name in names}))
+            try:
+                answer = await maybe_await(function(**{name: given[name] for name in names}))
+            except HaikuRagError:
+                raise
+            except FAILURES as error:
+                raise _plugin_error(plugin, hook, error) from None
             arguments[subject] = arguments[subject] if answer is None else answer
         return arguments[subject]
 
-    async def lifespans(self, client: object) -> AsyncIterator[Any]:
+    def lifespans(self, client: object) -> Iterator[Any]:
         """The context managers that plugins want to be held while a client is open."""
-        for _, function, names in self._implementations("haiku_rag_lifespan"):
-            manager = function(**dict.fromkeys(names, client))
+        hook = "haiku_rag_lifespan"
+        for plugin, function, names in self._implementations(hook):
+            try:
+                manager = function(**dict.fromkeys(names, client))
+            except FAILURES as error:
+                raise _plugin_error(plugin, hook, error) from None
             if manager is not None:
                 yield manager
 
@@ -212,6 +233,20 @@ class Kernel:
         return PluginNotLoadedError(
             " ".join([text, *(not_loaded(plugin)[:1].upper() + not_loaded(plugin)[1:] for plugin in related)])
         )
+
+
+def _imported(record: PluginRecord) -> object:
+    """What a record's factory names; None where its module is not imported, so that nothing of it can be about."""
+    module, _, attribute = record.factory.partition(":")
+    return getattr(sys.modules.get(module), attribute, None)
+
+
+def _plugin_error(plugin: Plugin, where: str, error: BaseException, *, words: bool = True) -> PluginError:
+    """Names the plugin. `words=False` leaves out what it said, which may hold a location."""
+    logger.debug("%s failed", where, exc_info=error)
+    label = messages.labelled(plugin.name, plugin.distribution, plugin.version)
+    text = " ".join(str(error).split()) if words else ""
+    return PluginError(f"plugin {label} failed in {where}: {type(error).__name__}{f': {text}' if text else ''}.")
 
 
 def not_loaded(plugin: Plugin) -> str:

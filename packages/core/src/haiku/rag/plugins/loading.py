@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
@@ -57,7 +57,20 @@ def load_plugins(
     blocked = {normalized(name) for name in (*disabled, *os.environ.get(DISABLE_VARIABLE, "").split(","))} - {""}
     found = entry_points(group=PROJECT) if entries is None else entries
     unique = {(entry.name, entry.value, _distribution(entry)[0]): entry for entry in found}
-    return [_load(unique[key], blocked=blocked, third_party=third_party) for key in sorted(unique)]
+    plugins = [_load(unique[key], blocked=blocked, third_party=third_party) for key in sorted(unique)]
+    first = {id(plugin.target): plugin for plugin in reversed(plugins) if plugin.target is not None}
+    return [
+        plugin
+        if plugin.target is None or first[id(plugin.target)] is plugin
+        else replace(
+            plugin,
+            status="failed",
+            target=None,
+            records=(),
+            reason=f"it names the module of plugin '{first[id(plugin.target)].name}'",
+        )
+        for plugin in plugins
+    ]
 
 
 def _distribution(entry: EntryPoint) -> tuple[str, str]:
@@ -94,6 +107,10 @@ def collect(target: object) -> tuple[PluginRecord, ...]:
     for name, hook in hooks.items():
         if name.startswith(REGISTER):
             records += _drain(name, hook)
+    keys = [(record.kind, record.name) for record in records]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ValueError(f"it yields the {twice[0]} '{twice[1]}' twice")
     return tuple(records)
 
 
@@ -112,7 +129,11 @@ def _hooks_of(target: object) -> Mapping[str, Any]:
             raise ValueError(f"there is no hook '{name}'.{suggestion(name, known)}")
         if not hasattr(hook, f"{PROJECT}_impl"):
             raise ValueError(f"'{name}' is not marked with @hookimpl")
-        if inspect.iscoroutinefunction(hook) and not name.startswith(_TRANSFORM_OR_OBSERVE):
+        options = getattr(hook, f"{PROJECT}_impl")
+        if options["wrapper"] or options["hookwrapper"]:
+            raise ValueError(f"'{name}' is a wrapper, and hooks here are not wrapped")
+        asynchronous = inspect.iscoroutinefunction(hook) and not name.startswith(_TRANSFORM_OR_OBSERVE)
+        if asynchronous or inspect.isasyncgenfunction(hook):
             raise ValueError(f"'{name}' is asynchronous, and must not be")
     return hooks
 

@@ -18,8 +18,9 @@ def labelled(name: str, distribution: str, version: str) -> str:
 
 def not_loaded(name: str, distribution: str, version: str, reason: str) -> str:
     """Why a plugin is switched off."""
+    end = "" if reason.endswith((".", "!", "?")) else "."
     return (
-        f"plugin {labelled(name, distribution, version)} was not loaded: {reason}. "
+        f"plugin {labelled(name, distribution, version)} was not loaded: {reason}{end} "
         f"Details: haiku-rag plugins check {name}."
     )
 
@@ -36,9 +37,11 @@ def missing_dependency(kind: str, name: str, needs: str, extra: str) -> str:
 
 
 def conflict(kind: str, name: str, providers: Iterable[str]) -> str:
-    """Two plugins provide one name. Each provider is `distribution version (module)`."""
+    """Several plugins provide one name. Each provider is `distribution version (module)`."""
+    named = list(providers)
+    count = "two" if len(named) == 2 else str(len(named))
     return (
-        f"{kind} '{name}' is provided by two plugins: {' and '.join(providers)}. "
+        f"{kind} '{name}' is provided by {count} plugins: {' and '.join(named)}. "
         "Uninstall one, set plugins.disabled, or set plugins.prefer."
     )
 

@@ -88,8 +88,8 @@ class FusionRecord(PluginRecord):
 class ErrorRecord(PluginRecord):
     """An error type. The factory is the class itself, derived from `HaikuRagError`.
 
-    `exit_status` is what the command line ends with. `names_location=True` says that its text may say where a
-    database is: then it reaches a caller only for a database whose path the caller gave.
+    `exit_status` is what the command line ends with, whatever the class says. `names_location=True` says that
+    its text may say where a database is: then it reaches a caller only for a database whose path the caller gave.
     """
 
     kind: ClassVar[str] = "error"

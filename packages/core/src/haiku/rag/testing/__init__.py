@@ -1,4 +1,4 @@
-"""What a plugin's tests need: a conformance suite a kind, and a storage, an embedder and a reranker that are real and tiny.
+"""What a plugin's tests need: a conformance suite a kind, and small real plugins to test against.
 
 A suite is a class with numbered tests; the module that holds it says in prose what each number means. Subclass it in
 a test module and override the fixture that makes the thing under test:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,7 @@ def _place(word: str, dimension: int) -> tuple[int, int]:
     return (number >> 1) % dimension, 1 if number & 1 else -1
 
 
-@lru_cache(maxsize=None)
-def embedding_calls(name: str) -> Counter[str]:
+@cache
+def embedding_calls(name: str) -> Counter[str]:  # noqa: ARG001 - the name is the cache's key
     """What the models of a name were asked in this process: `query`, `documents`, `contents`, `close`."""
     return Counter()

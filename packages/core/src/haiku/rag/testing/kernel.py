@@ -1,3 +1,4 @@
+# ruff: noqa: PT028 - nothing here is a test
 """A kernel that holds what a test gives it, and a configuration over one."""
 
 from collections.abc import Iterable, Mapping
@@ -39,5 +40,5 @@ def testing_config(data: Mapping[str, Any], *plugins: object) -> AppConfig:
     return AppConfig.model_validate(data, context={"kernel": testing_kernel(*plugins)})
 
 
-for function in (testing_plugin, testing_kernel, testing_config):
-    function.__test__ = False  # type: ignore[attr-defined]  # their names look like tests to pytest
+for _function in (testing_plugin, testing_kernel, testing_config):
+    vars(_function)["__test__"] = False  # their names look like tests to pytest

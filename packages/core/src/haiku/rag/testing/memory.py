@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -58,7 +59,7 @@ class MemoryStorage:
             assert isinstance(database, MemoryDatabase)
             try:
                 answers[index] = await database.answer(query, "search_many")
-            except Exception as error:  # the per-database boundary
+            except Exception as error:  # noqa: BLE001 - the per-database boundary
                 answers[index] = error
 
         async with anyio.create_task_group() as group:
@@ -155,9 +156,7 @@ class MemoryDatabase:
         """Store a batch; nothing is awaited once the first is stored."""
         state = await self._visit_to_write("write")
         moment = now()
-        return [
-            state.put(_new_row(state, parts).model_copy(update={"updated_at": moment}), parts) for parts in documents
-        ]
+        return [state.put(_new_row(state, parts, moment), parts) for parts in documents]
 
     async def update(
         self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
@@ -211,9 +210,8 @@ class MemoryDatabase:
         return await self._visit(operation)
 
 
-def _new_row(state: MemoryState, parts: DocumentWrite) -> Document:
+def _new_row(state: MemoryState, parts: DocumentWrite, moment: datetime) -> Document:
     replaced = state.by_uri(parts.uri) or state.documents.get(parts.id or "")
-    moment = now()
     return Document(
         id=replaced.row.id if replaced else parts.id or str(uuid4()),
         uri=parts.uri,
@@ -245,7 +243,7 @@ def _row(stored: StoredDocument | None) -> Document | None:
 
 def _selector(filter: str | Filter | None) -> Callable[[Document], bool]:
     if filter is None:
-        return lambda row: True
+        return lambda _row: True
     if isinstance(filter, str):
         raise FilterError(
             "the memory storage takes filters as structure only, not as text. Use haiku.rag.contracts.Filter."

@@ -34,8 +34,8 @@ def candidates(
 
 
 def _vectors(documents: Sequence[StoredDocument], query: CandidateQuery) -> NDArray[np.float32]:
-    stored = [parts.vectors for parts in (document.parts for document in documents) if parts.vectors is not None]
-    kept = [np.asarray(vectors, dtype=np.float32) for vectors in stored if len(vectors)]
+    stored = [document.parts.vectors for document in documents if document.parts.chunks]
+    kept = [np.asarray(vectors, dtype=np.float32) for vectors in stored]
     dimension = 0 if query.vector is None else len(query.vector)
     return np.concatenate(kept) if kept else np.zeros((0, dimension), dtype=np.float32)
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
 
 import anyio
 
@@ -107,8 +107,8 @@ class MemoryServer:
             raise error
 
 
-@lru_cache(maxsize=None)
-def memory_server(name: str = "default") -> MemoryServer:
+@cache
+def memory_server(name: str = "default") -> MemoryServer:  # noqa: ARG001 - the name is the cache's key
     """The server of a name, one a process. A test that wants to be alone takes a name of its own."""
     return MemoryServer()
 

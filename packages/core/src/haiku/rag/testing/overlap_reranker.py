@@ -23,7 +23,7 @@ class OverlapReranker:
         self,
         query: str,
         candidates: Sequence[RerankCandidate],
-        limit: int,  # noqa: ARG002 - it returns them all
+        limit: int,
     ) -> list[tuple[int, float]]:
         """Every candidate; ties keep the order in which they were offered."""
         wanted = set(words(query))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from haiku.rag.contracts.conversion import SourceContent, TokenCounter
 from haiku.rag.errors import ConversionError
@@ -101,9 +101,8 @@ def _cut(text: str, headings: list[str], size: int, count_tokens: TokenCounter) 
     return cut
 
 
-def _longest(pieces: Sequence[str], fits: object) -> int:
+def _longest(pieces: Sequence[str], fits: Callable[[Sequence[str]], bool]) -> int:
     """How many of the first pieces fit together, by bisection."""
-    assert callable(fits)
     low, high = 0, len(pieces)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,0 +1,1 @@
+"""Describes itself asynchronously."""

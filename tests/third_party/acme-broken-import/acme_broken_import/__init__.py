@@ -1,0 +1,1 @@
+"""Imports a library that is not there."""

@@ -1,0 +1,1 @@
+"""Provides a reranker of a name that is taken."""

@@ -1,0 +1,1 @@
+"""Decides where databases come from, how they are asked, and what a failure means."""

@@ -1,0 +1,1 @@
+"""An error type with an exit status of its own."""

@@ -1,0 +1,1 @@
+"""Ends the process when it is imported."""

@@ -1,0 +1,1 @@
+"""A fusion of cosine and keyword evidence."""

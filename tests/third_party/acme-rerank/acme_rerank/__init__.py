@@ -1,0 +1,1 @@
+"""A reranker that counts neighbouring words."""

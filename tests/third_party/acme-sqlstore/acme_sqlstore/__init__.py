@@ -1,0 +1,1 @@
+"""A storage engine over SQLite that answers for many databases with one statement."""

@@ -1,0 +1,1 @@
+"""Misspells a hook."""

@@ -1,0 +1,1 @@
+"""Leaves a file where it was imported, to show that it was."""
