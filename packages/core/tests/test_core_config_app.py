@@ -175,3 +175,9 @@ def test_without_a_file_relative_paths_are_taken_from_the_working_directory(
     config = testing_config({}, memory_plugin)
     monkeypatch.chdir(tmp_path)
     assert config.resolve_path("a/b") == tmp_path / "a" / "b"
+
+
+def test_a_plugins_section_that_is_not_valid_is_refused_with_the_path_of_its_key() -> None:
+    with pytest.raises(ValidationError) as caught:
+        AppConfig.model_validate({"plugins": {"disabled": "core"}})
+    assert "plugins.disabled: " in describe(caught.value)

@@ -549,3 +549,10 @@ async def test_an_unknown_engine_or_embedder_is_told_with_the_known_ones(place: 
     with pytest.raises(PluginError, match="no embedder 'hsah'. Known: hash. Did you mean 'hash'?"):
         async with place.client(embeddings={"model": {"provider": "hsah"}}) as client:
             await client.create_document("x")
+
+
+async def test_a_listed_hook_that_is_not_installed_stops_a_folder_at_once(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("They wait.")
+    async with place.client(hooks=["nowhere"]) as client:
+        with pytest.raises(UnknownPluginError, match="no plugin 'nowhere'"):
+            await client.create_document_from_source(tmp_path)

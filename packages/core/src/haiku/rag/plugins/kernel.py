@@ -132,7 +132,8 @@ class Kernel:
             raise
         except FAILURES as error:
             plugin = self.find(kind, name).plugin
-            raise _plugin_error(plugin, f"making the {kind} '{name}'", error) from None
+            # An engine may say where a database is.
+            raise _plugin_error(plugin, f"making the {kind} '{name}'", error, words=kind != "storage") from None
 
     def error_record(self, error_type: type[BaseException]) -> ErrorRecord | None:
         """The record of an error type, or of the nearest registered one that it derives from."""
@@ -245,7 +246,7 @@ def _plugin_error(plugin: Plugin, where: str, error: BaseException, *, words: bo
     """Names the plugin. `words=False` leaves out what it said, which may hold a location."""
     logger.debug("%s failed", where, exc_info=error)
     label = messages.labelled(plugin.name, plugin.distribution, plugin.version)
-    text = " ".join(str(error).split()) if words else ""
+    text = " ".join(str(error).split()).rstrip(".") if words else ""
     return PluginError(f"plugin {label} failed in {where}: {type(error).__name__}{f': {text}' if text else ''}.")
 
 

@@ -1,0 +1,1 @@
+"""The package's own commands, one module each; a module is imported when its command is invoked."""

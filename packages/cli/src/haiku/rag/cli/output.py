@@ -1,0 +1,51 @@
+"""What is printed: data on standard output, everything else on standard error."""
+
+import io
+import json
+import sys
+import unicodedata
+from typing import Any
+
+import click
+
+
+def literal(text: str) -> str:
+    """The text as it is, without the control characters that a terminal would act on."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char for char in lines if char in "\n\t" or unicodedata.category(char) != "Cc")
+
+
+def one_line(text: str) -> str:
+    """The text literally, on one line."""
+    return " ".join(literal(text).split())
+
+
+def print_text(text: str = "") -> None:
+    """A piece of data for a reader."""
+    click.echo(literal(text))
+
+
+def print_json(value: Any) -> None:
+    """Data as one JSON document in UTF-8, whatever the locale. Numbers that JSON lacks become null."""
+    from pydantic_core import to_jsonable_python
+
+    plain = to_jsonable_python(value, inf_nan_mode="null")
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    click.echo(text.encode("utf-8", "replace") + b"\n", nl=False)
+
+
+def notice(text: str) -> None:
+    """A line about what is going on."""
+    click.echo(one_line(text), err=True)
+
+
+def warning(text: str) -> None:
+    """A line about something that went wrong without stopping the command."""
+    notice(f"Warning: {text}")
+
+
+def print_what_fits() -> None:
+    """Let characters that the terminal's encoding lacks print as `?`, instead of ending the command."""
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="replace")

@@ -1,0 +1,34 @@
+"""A progress bar on standard error, where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from haiku.rag.cli.output import one_line
+
+if TYPE_CHECKING:
+    from haiku.rag.client import IngestStep
+
+    Show = Callable[[IngestStep], None]
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Show]:
+    """Gives what each step is to be shown with; outside a terminal, what shows nothing."""
+    if not sys.stderr.isatty():
+        yield _nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(one_line(label), total=None)
+        yield lambda step: bar.update(task, total=step.total, completed=step.done)
+
+
+def _nothing(step: IngestStep) -> None:
+    """There is no terminal to draw on."""

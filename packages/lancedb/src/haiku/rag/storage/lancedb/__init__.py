@@ -1,0 +1,1 @@
+"""The embedded default storage engine, on LanceDB."""

@@ -1,0 +1,210 @@
+"""One open LanceDB database."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import pyarrow as pa
+
+from haiku.rag.contracts import CandidateQuery, DatabaseInfo, DatabaseRef, DocumentWrite
+from haiku.rag.contracts.filters import Filter
+from haiku.rag.errors import ReadOnlyError
+from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
+from haiku.rag.storage.lancedb.failures import reported
+from haiku.rag.storage.lancedb.filter_rows import selected
+from haiku.rag.storage.lancedb.live import LiveTables
+from haiku.rag.storage.lancedb.location import folder_size
+from haiku.rag.storage.lancedb.reading import chunks_of, documents_with_content, items_of, picture_of
+from haiku.rag.storage.lancedb.schema import SCHEMA_VERSION
+from haiku.rag.storage.lancedb.search import Search, candidates, query_vector, query_words
+from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
+from haiku.rag.storage.lancedb.tables import Tables
+from haiku.rag.storage.lancedb.text import clean
+from haiku.rag.storage.lancedb.upkeep import Upkeep
+from haiku.rag.storage.lancedb.vectors import MemoryBudget, VectorStore
+from haiku.rag.storage.lancedb.writing import Writer
+
+T = TypeVar("T")
+CLOSING_SECONDS = 4.0
+
+
+class LanceDBDatabase:
+    """Implements `haiku.rag.contracts.Database`."""
+
+    def __init__(
+        self,
+        connection: Any,
+        ref: DatabaseRef,
+        tables: Tables,
+        *,
+        interval: float,
+        budget: MemoryBudget,
+        writable: bool,
+    ) -> None:
+        self._connection = connection
+        self._ref = ref
+        self._live = LiveTables(connection, ref, tables, interval=interval)
+        self._upkeep = Upkeep(self._live, interval=interval)
+        self._writer = Writer(self._live, self._upkeep)
+        self._vectors = VectorStore(budget)
+        self._writable = writable
+        self._closed = False
+
+    @property
+    def identity(self) -> EmbeddingIdentity | None:
+        """The embedding it was created for."""
+        return self._live.tables.identity
+
+    async def search(self, query: CandidateQuery) -> pa.Table:
+        """Candidates, each leg bounded by `query.depth`; similarities are exact cosines."""
+
+        async def find(tables: Tables, state: DocumentState) -> pa.Table:
+            vector = query_vector(query, tables.dimension, self._ref.name)
+            places = await _selected(state, query.filter)
+            finds_nothing = places == [] or not len(state) or query.depth < 1
+            memory = None if vector is None or finds_nothing else await self._vectors.memory(tables, state)
+            return await candidates(
+                Search(
+                    query=query,
+                    chunks=tables.chunks,
+                    state=state,
+                    places=places,
+                    dimension=tables.dimension,
+                    vector=None if finds_nothing else vector,
+                    words="" if finds_nothing else query_words(query),
+                    memory=memory,
+                )
+            )
+
+        return await self._live.read("searched", find)
+
+    async def chunks_by_id(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """The live chunks, in the order asked."""
+        return await self._live.read("read", lambda tables, state: chunks_of(tables, state, chunk_ids))
+
+    async def list_documents(
+        self, *, limit: int | None, offset: int, filter: str | Filter | None, include_content: bool
+    ) -> list[Document]:
+        """Documents by creation, then id."""
+
+        async def listing(tables: Tables, state: DocumentState) -> list[Document]:
+            places = await _selected(state, filter)
+            window = (range(len(state)) if places is None else places)[
+                offset : None if limit is None else offset + limit
+            ]
+            if include_content:
+                return await documents_with_content(tables, [state.ids[place] for place in window])
+            return [document_from_row(row) for row in state.rows(window)]
+
+        return await self._live.read("listed", listing)
+
+    async def count_documents(self, *, filter: str | Filter | None) -> int:
+        """How many documents the filter selects."""
+
+        async def count(_: Tables, state: DocumentState) -> int:
+            places = await _selected(state, filter)
+            return len(state) if places is None else len(places)
+
+        return await self._live.read("counted", count)
+
+    async def document_by_id(self, document_id: str) -> Document | None:
+        """One document with its content."""
+        return await self._document(lambda state: state.rows_by_id.get(document_id))
+
+    async def document_by_uri(self, uri: str) -> Document | None:
+        """One document with its content."""
+        return await self._document(lambda state: state.first("uri", clean(uri)))
+
+    async def document_by_title(self, title: str) -> Document | None:
+        """The first document, by creation, with exactly this title."""
+        return await self._document(lambda state: state.first("title", clean(title)))
+
+    async def items(self, document_id: str) -> list[DocumentItem]:
+        """A document's items in reading order."""
+
+        async def read(tables: Tables, state: DocumentState) -> list[DocumentItem]:
+            place = state.rows_by_id.get(document_id)
+            return [] if place is None else await items_of(tables, state.revisions[place])
+
+        return await self._live.read("read", read)
+
+    async def picture(self, document_id: str, ref: str) -> bytes | None:
+        """A picture's bytes by its item's ref, a page image's by `page/N`."""
+
+        async def read(tables: Tables, state: DocumentState) -> bytes | None:
+            place = state.rows_by_id.get(document_id)
+            return None if place is None else await picture_of(tables, state.revisions[place], ref)
+
+        return await self._live.read("read", read)
+
+    async def write(self, documents: Sequence[DocumentWrite]) -> list[Document]:
+        """Store a batch in one commit."""
+        return await self._write("written to", partial(self._writer.write, documents))
+
+    async def update(
+        self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
+    ) -> Document | None:
+        """Change what is given."""
+        change = partial(self._writer.update, document_id, uri=uri, title=title, metadata=metadata)
+        return await self._write("written to", change)
+
+    async def delete(self, document_id: str) -> bool:
+        """Remove a document with all its parts."""
+        return await self._write("written to", partial(self._writer.delete, document_id))
+
+    async def info(self) -> DatabaseInfo:
+        """Sizes and versions; `size_bytes` only for a local folder."""
+
+        async def describe(tables: Tables, state: DocumentState) -> DatabaseInfo:
+            indexes = {}
+            for index in await tables.chunks.list_indices():
+                covered, left = index.num_indexed_rows, index.num_unindexed_rows
+                indexes[index.name] = f"{index.index_type}, {covered} rows, {left} not covered"
+            path = self._ref.path
+            return DatabaseInfo(
+                storage=self._ref.storage,
+                schema_version=SCHEMA_VERSION,
+                documents=len(state),
+                chunks=state.chunk_count,
+                identity=tables.identity,
+                size_bytes=None if path is None else await anyio.to_thread.run_sync(folder_size, path),
+                updated_at=max(state.table["updated_at"].to_pylist(), default=None),
+                indexes=indexes,
+            )
+
+        return await self._live.read("read", describe)
+
+    async def close(self) -> None:
+        """Finish upkeep as far as the time allows, and release the handles."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with anyio.move_on_after(CLOSING_SECONDS):
+                await self._upkeep.finish()
+        finally:
+            self._vectors.release()
+            self._live.close()
+
+    async def _document(self, find: Callable[[DocumentState], int | None]) -> Document | None:
+        async def read(tables: Tables, state: DocumentState) -> Document | None:
+            place = find(state)
+            found = [] if place is None else await documents_with_content(tables, [state.ids[place]])
+            return found[0] if found else None
+
+        return await self._live.read("read", read)
+
+    async def _write(self, action: str, operation: Callable[[], Awaitable[T]]) -> T:
+        if not self._writable:
+            raise ReadOnlyError(
+                f"database '{self._ref.name}' is open for reading only. Open it for writing to change it.",
+                source=self._ref.name,
+            )
+        return await reported(self._ref, action, operation)
+
+
+async def _selected(state: DocumentState, condition: str | Filter | None) -> list[int] | None:
+    if condition is None:
+        return None
+    return await anyio.to_thread.run_sync(selected, state, condition)

@@ -1,0 +1,54 @@
+"""Engine failures as errors that name the database and never its location."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pyarrow as pa
+
+from haiku.rag.contracts import DatabaseRef
+from haiku.rag.errors import HaikuRagError, StorageError
+
+T = TypeVar("T")
+
+ENGINE_ERRORS: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, pa.ArrowException)
+"""What LanceDB raises."""
+
+CONFLICT_SIGNS = ("conflict", "concurrent writers")
+REASONS = (
+    (CONFLICT_SIGNS, "other processes kept writing to it"),
+    (("not found", "no such file"), "a part of it is missing"),
+    (("permission", "forbidden", "access denied", "read-only file system"), "permission was refused"),
+    (("credential", "unauthorized", "signature"), "the credentials were refused"),
+    (("no space",), "the disk is full"),
+    (("timed out", "timeout", "connection", "dns"), "the store did not answer"),
+)
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether another writer's commit came first, so that trying again helps."""
+    text = str(error).lower()
+    return any(sign in text for sign in CONFLICT_SIGNS)
+
+
+def engine_failure(ref: DatabaseRef, action: str, error: Exception) -> StorageError:
+    """The error for a failed action; the engine's own words only where the caller typed the location."""
+    text = str(error).lower()
+    reason = next((reason for signs, reason in REASONS if any(sign in text for sign in signs)), None)
+    if ref.given:
+        reason = f"{reason} ({error})" if reason else str(error)
+    reason = reason or f"the storage engine reported a {type(error).__name__}"
+    return StorageError(
+        f"database '{ref.name}' could not be {action}: {reason}. Check that it can be reached, then try again.",
+        source=ref.name,
+    )
+
+
+async def reported(ref: DatabaseRef, action: str, operation: Callable[[], Awaitable[T]]) -> T:
+    """Run an operation; what the engine raises becomes a `StorageError` without the original behind it."""
+    try:
+        return await operation()
+    except HaikuRagError:
+        raise
+    except ENGINE_ERRORS as error:
+        failure = engine_failure(ref, action, error)
+    raise failure

@@ -1,0 +1,69 @@
+"""Reads of documents and their parts, on one state of the database."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from haiku.rag.models import Chunk, Document, DocumentItem
+from haiku.rag.storage.lancedb.schema import CHUNK_COLUMNS
+from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
+from haiku.rag.storage.lancedb.tables import Tables
+from haiku.rag.storage.lancedb.text import one_of, quoted
+
+
+async def documents_with_content(tables: Tables, ids: Sequence[str]) -> list[Document]:
+    """The documents with these ids, whole and in this order; those that are gone are left out."""
+    if not ids:
+        return []
+    rows = (await tables.documents.query().where(one_of("id", ids)).to_arrow()).to_pylist()
+    by_id = {row["id"]: row for row in rows}
+    return [document_from_row(by_id[identifier]) for identifier in ids if identifier in by_id]
+
+
+async def items_of(tables: Tables, revision: str) -> list[DocumentItem]:
+    """The items of a revision in reading order."""
+    found = await tables.items.query().where(f"revision = {quoted(revision)}").to_arrow()
+    return [
+        DocumentItem(
+            ref=row["ref"],
+            label=row["label"],
+            text=row["text"],
+            level=row["level"],
+            page=row["page"],
+            box=None if row["box"] is None else json.loads(row["box"]),
+        )
+        for row in found.sort_by("position").to_pylist()
+    ]
+
+
+async def picture_of(tables: Tables, revision: str, ref: str) -> bytes | None:
+    """The bytes of a picture or page image of a revision."""
+    where = f"revision = {quoted(revision)} AND ref = {quoted(ref)}"
+    found = await tables.pictures.query().where(where).select(["data"]).limit(1).to_arrow()
+    data: bytes | None = found["data"][0].as_py() if found.num_rows else None
+    return data
+
+
+async def chunks_of(tables: Tables, state: DocumentState, chunk_ids: Sequence[str]) -> list[Chunk]:
+    """The live chunks with these ids, in this order, each with its document's facts."""
+    if not chunk_ids:
+        return []
+    found = await tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))).select(CHUNK_COLUMNS).to_arrow()
+    rows = {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
+    wanted = [chunk for chunk in chunk_ids if chunk in rows]
+    places = [state.rows_by_revision[rows[chunk]["revision"]] for chunk in wanted]
+    documents = state.rows(places)
+    return [_chunk(rows[chunk], document) for chunk, document in zip(wanted, documents, strict=True)]
+
+
+def _chunk(row: dict[str, Any], document: dict[str, Any]) -> Chunk:
+    return Chunk(
+        id=row["id"],
+        content=row["content"],
+        order=row["position"],
+        document_id=document["id"],
+        document_uri=document["uri"],
+        document_title=document["title"],
+        document_meta=json.loads(document["metadata"]),
+        **json.loads(row["details"]),
+    )

@@ -1,0 +1,35 @@
+"""Text as it is stored, searched and put into conditions."""
+
+import unicodedata
+from collections.abc import Iterable
+
+
+def clean(text: str) -> str:
+    """The text without NUL, and with U+FFFD for lone surrogates: what Arrow and the full-text index can hold."""
+    if "\0" in text:
+        text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def searchable(text: str) -> str:
+    """The form in which texts and queries meet: cleaned, compatibility-normalised and case-folded."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean(text)).casefold())
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to look up: one letter or digit."""
+    return any(character.isalnum() for character in text)
+
+
+def quoted(value: str) -> str:
+    """The value as a string literal of a condition."""
+    return "'" + clean(value).replace("'", "''") + "'"
+
+
+def one_of(column: str, values: Iterable[str], *, negated: bool = False) -> str:
+    """A condition that a column's value is among the values, or is not."""
+    return f"{column} {'NOT IN' if negated else 'IN'} ({', '.join(map(quoted, values))})"
