@@ -35,7 +35,7 @@ def demo(session: nox.Session) -> None:
     install(session, "haiku-rag-core[default]")
     shutil.rmtree(ROOT / ".demo", ignore_errors=True)
     for database, folder in {"docs": "docs", "field-notes": "demo/field-notes"}.items():
-        session.run(*DEMO, "--db-name", database, "init", silent=True, log=False)
+        session.run(*DEMO, "--db-name", database, "init")
         session.run(*DEMO, "--db-name", database, "add-src", folder)
     session.run(*DEMO, "search", QUESTION, "--limit", "4")
 

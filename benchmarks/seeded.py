@@ -42,7 +42,8 @@ class GivenVectors:
     async def embed_query(self, query: str | bytes) -> NDArray[np.float32]:
         """A vector that the query's length and letters decide."""
         seed = sum(query.encode() if isinstance(query, str) else query)
-        return near(self._centres, np.random.default_rng(seed), 1)[0]
+        vector: NDArray[np.float32] = near(self._centres, np.random.default_rng(seed), 1)[0]
+        return vector
 
     async def embed_documents(self, contents: Sequence[str | bytes]) -> NDArray[np.float32]:
         """One vector a text."""
@@ -65,7 +66,8 @@ def centres() -> NDArray[np.float32]:
 
 def unit(vectors: NDArray[np.float64]) -> NDArray[np.float32]:
     """The vectors at length one."""
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    unit_length: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return unit_length
 
 
 def near(centre: NDArray[np.float32], random: np.random.Generator, count: int) -> NDArray[np.float32]:

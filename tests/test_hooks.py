@@ -434,7 +434,7 @@ async def test_haiku_rag_before_search_runs_in_the_order_of_the_configuration(
 ) -> None:
     def adding(word: str) -> object:
         def add(request: SearchRequest) -> SearchRequest:
-            return replace(request, query=f"{request.query} {word}")
+            return replace(request, query=f"{request.query!s} {word}")
 
         return SimpleNamespace(haiku_rag_before_search=hookimpl(add))
 

@@ -128,7 +128,7 @@ def test_a_broken_plugin_is_listed_with_the_reason_and_costs_nothing_else(run: R
     assert {plugin["status"] for other, plugin in plugins.items() if other not in BROKEN} == {"loaded"}
 
 
-def test_R11_an_engine_that_searches_many_is_asked_once(run: Run, tmp_path: Path) -> None:  # noqa: N802 - a clause
+def test_R11_an_engine_that_searches_many_is_asked_once(run: Run, tmp_path: Path) -> None:
     for search_type in ("vector", "hybrid"):
         folder = tmp_path / search_type
         folder.mkdir()

@@ -15,4 +15,3 @@ def all_that_is_said(error: BaseException | None) -> str:
     parts += traceback.format_exception(error)
     chained = all_that_is_said(error.__cause__) + all_that_is_said(error.__context__)
     return " ".join(map(str, parts)) + chained
-

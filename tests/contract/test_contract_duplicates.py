@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import pytest
@@ -56,7 +56,7 @@ class LastFirst:
     """The reranker `last`: it scores a passage by its text, and remembers each with its source."""
 
     scale = None
-    seen: list[tuple[str, str, str]] = []
+    seen: ClassVar[list[tuple[str, str, str]]] = []
 
     def __init__(self, config: object = None) -> None:
         """Takes nothing from the configuration."""
@@ -85,7 +85,7 @@ async def test_D1_a_reranker_sees_and_scores_each_of_them_apart(copies: World) -
 
 async def test_D1_pictures_of_shared_ids_are_each_databases_own(world: World) -> None:
     for name, data in (("a", b"A"), ("b", b"B")):
-        await world.near(name, parts={"labels": ["picture"], "doc_item_refs": ["pic"]}, pictures={"pic": data}, one=0.9)
+        await world.pictured(name, {"pic": data}, one=0.9)
     async with world.client("a", "b") as client:
         found = await client.search(QUERY, include_images=True)
     assert {hit.source: hit.image_data for hit in found} == {"a": {"pic": "QQ=="}, "b": {"pic": "Qg=="}}

@@ -3,7 +3,7 @@
 import logging
 import shutil
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,12 @@ READS: dict[str, Use] = {
 
 
 @pytest.fixture
-def marked(world: World) -> Iterator[World]:
+def marked(world: World) -> World:
     """A database `a` at a location that must not be told, and one `b` beside it."""
     world.empty("a", "b")
     world.places["a"] = f"memory://{MARKER}"
     world.server.states[f"memory://{MARKER}"] = world.server.states["memory://a"]
-    yield world
+    return world
 
 
 @pytest.mark.parametrize("read", READS)
@@ -122,9 +122,17 @@ async def test_E2_the_same_holds_for_a_failure_after_the_open(
     assert MARKER not in all_that_is_said(caught.value) + caplog.text
 
 
+async def test_E2_a_filter_that_cannot_be_counted_is_the_databases_failure(marked: World) -> None:
+    async with marked.client("a") as client:
+        marked.server.fail(f"memory://{MARKER}", OSError(MARKER), "count_documents")
+        with pytest.raises(SourceUnavailableError, match="database 'a'") as caught:
+            await client.search(QUERY, filter=Comparison("title", "=", "x"))
+        assert MARKER not in all_that_is_said(caught.value)
+
+
 @pytest.mark.parametrize("operation", ["chunks_by_id", "picture"])
 async def test_E2_enrichment_that_fails_is_the_databases_failure(marked: World, operation: str) -> None:
-    await marked.near("a", parts={"labels": ["picture"], "doc_item_refs": ["pic"]}, one=0.9)
+    await marked.pictured("a", {}, one=0.9)
     async with marked.client("a", "b") as client:
         marked.server.fail(f"memory://{MARKER}", OSError(MARKER), operation)
         with pytest.raises(SourceUnavailableError, match="database 'a'") as caught:
@@ -205,17 +213,19 @@ FAULTS = {
 async def test_E6_by_default_one_unavailable_database_fails_the_query(pair: World, operation: str) -> None:
     pair.server.fail("memory://bad", OSError("x"), operation)
     async with pair.client("ok", "bad") as client:
-        for choice in (None, "raise", ["bad"], ["ok", "bad"]):
+        choices: list[Any] = [None, "raise", ["bad"], ["ok", "bad"]]
+        for choice in choices:
             with pytest.raises(SourceUnavailableError, match="'bad'"):
-                await client.search(QUERY, on_unavailable=choice)  # type: ignore[arg-type]  # a list of mixed literals
+                await client.search(QUERY, on_unavailable=choice)
 
 
 @pytest.mark.parametrize("operation", FAULTS)
 async def test_E6_skip_answers_from_the_others_and_says_what_was_left_out_and_why(pair: World, operation: str) -> None:
     pair.server.fail("memory://bad", OSError("x"), operation)
     async with pair.client("ok", "bad") as client:
-        for choice in ("skip", ["ok"], []):
-            found = await client.search(QUERY, limit=1, on_unavailable=choice)  # type: ignore[arg-type]  # as above
+        choices: list[Any] = ["skip", ["ok"], []]
+        for choice in choices:
+            found = await client.search(QUERY, limit=1, on_unavailable=choice)
             assert ids(found) == [("ok", "good")]
             assert [(entry.source, entry.rank) for entry in found.report.results] == [("ok", 1)]
             (left_out,) = found.report.left_out
@@ -225,7 +235,7 @@ async def test_E6_skip_answers_from_the_others_and_says_what_was_left_out_and_wh
 
 
 async def test_E6_a_database_that_fails_while_pictures_are_read_is_left_out_of_them(world: World) -> None:
-    await world.near("a", parts={"labels": ["picture"], "doc_item_refs": ["pic"]}, one=0.9)
+    await world.pictured("a", {}, one=0.9)
     await world.near("b", two=0.8)
     world.server.fail("memory://a", OSError("x"), "picture")
     async with world.client("a", "b") as client:
@@ -279,7 +289,7 @@ async def test_E6_a_database_that_runs_over_the_time_counts_as_unavailable(pair:
         assert ids(await client.search(QUERY, on_unavailable="skip")) == [("ok", "good")]
 
 
-@pytest.mark.parametrize("read", [read for read in READS if read != "search" and read != "full text"])
+@pytest.mark.parametrize("read", [read for read in READS if read not in ("search", "full text")])
 async def test_E6_listings_and_lookups_are_bounded_too(marked: World, read: str) -> None:
     marked.hold("a", "open")
     async with marked.client("a", "b", search={"timeout_s": 0.05}) as client:
@@ -308,9 +318,10 @@ async def test_E6_when_all_fail_it_is_an_error_and_never_an_empty_list(pair: Wor
     for name in ("ok", "bad"):
         pair.server.fail(f"memory://{name}", OSError("x"), operation)
     async with pair.client("ok", "bad") as client:
-        for choice in ("raise", "skip", []):
+        choices: list[Any] = ["raise", "skip", []]
+        for choice in choices:
             with pytest.raises(SourceUnavailableError, match="'ok'|'bad'"):
-                await client.search(QUERY, on_unavailable=choice)  # type: ignore[arg-type]  # as above
+                await client.search(QUERY, on_unavailable=choice)
 
 
 async def test_E6_an_error_names_every_database_that_was_wanted_and_failed(pair: World) -> None:
@@ -345,7 +356,7 @@ async def test_E6_an_error_of_the_callers_own_is_never_skipped(pair: World) -> N
             with pytest.raises(FilterError):
                 await use
         with pytest.raises(ValueError, match="on_unavailable must be"):
-            await client.search(QUERY, on_unavailable="ignore")  # type: ignore[arg-type]  # the point of the test
+            await client.search(QUERY, on_unavailable="ignore")
 
 
 async def test_E6_a_chunk_that_was_deleted_meanwhile_leaves_its_place_to_the_next(pair: World) -> None:
@@ -483,7 +494,9 @@ async def test_E1_an_object_store_that_never_answers_is_late_and_leaks_nothing(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        said = await told(lancedb(f"s3://{MARKER}/db", timeout_s=1, aws_endpoint=endpoint, **DEAD), caplog, writing=False)
+        said = await told(
+            lancedb(f"s3://{MARKER}/db", timeout_s=1, aws_endpoint=endpoint, **DEAD), caplog, writing=False
+        )
     assert "did not answer in time" in said[0]
     assert MARKER not in " ".join(said)
 

@@ -39,9 +39,7 @@ async def test_L1_a_limit_means_that_many_documents_in_total_interleaved(world: 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=3), window=st.integers(1, 6))
-def test_L1_consecutive_windows_neither_repeat_nor_skip_a_document(
-    world: World, sizes: list[int], window: int
-) -> None:
+def test_L1_consecutive_windows_neither_repeat_nor_skip_a_document(world: World, sizes: list[int], window: int) -> None:
     async def walk() -> tuple[list[str | None], list[str | None]]:
         world.server.states.clear()
         await filled(world, *sizes)
@@ -161,7 +159,7 @@ async def test_L2_a_database_that_cannot_answer_fails_the_lookup(world: World) -
 
 async def test_L3_a_picture_needs_a_source_on_a_client_covering_several(world: World) -> None:
     await world.near("a", one=0.5)
-    await world.near("b", pictures={"pic": b"PNG"}, one=0.5)
+    await world.pictured("b", {"pic": b"PNG"}, one=0.5)
     async with world.client("a", "b") as client:
         with pytest.raises(AmbiguousDatabaseError, match="reading a picture needs one database.*'a', 'b'"):
             await client.get_picture_bytes("doc-one", "pic")

@@ -1,6 +1,6 @@
 """Contract O: opening. Events say what happened before what; no clock does."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -48,7 +48,9 @@ async def test_O1_a_broken_database_that_nobody_asked_for_fails_no_query(two: Wo
         lambda client: client.get_document_by_id("doc-one"),
     ],
 )
-async def test_O2_cold_databases_open_concurrently(two: World, use: Callable[[HaikuRAG], Awaitable[Any]]) -> None:
+async def test_O2_cold_databases_open_concurrently(
+    two: World, use: Callable[[HaikuRAG], Coroutine[Any, Any, object]]
+) -> None:
     gates = [two.hold(name, "open") for name in ("a", "b")]
     async with two.client("a", "b") as client, anyio.create_task_group() as group:
         group.start_soon(use, client)

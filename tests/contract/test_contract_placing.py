@@ -11,6 +11,7 @@ from haiku.rag.client import DatabaseScope, HaikuRAG
 from haiku.rag.config import AppConfig, file, load_config
 from haiku.rag.config.file import describe
 from haiku.rag.errors import AmbiguousDatabaseError, ConfigError, SourceUnavailableError, TagError, UnknownPluginError
+from haiku.rag.plugins import ConfigSectionRecord, hookimpl
 from haiku.rag.testing import plugin as memory_plugin
 from haiku.rag.testing import testing_config
 
@@ -54,6 +55,17 @@ def test_P1_one_name_in_two_sections_is_refused_with_the_path_of_its_key() -> No
     sections = {name: {"databases": {"a": f"{name}://a"}} for name in ("memory", "memory_many")}
     with pytest.raises(ConfigError, match="memory_many.databases.a: another storage section"):
         DatabaseScope.resolve(testing_config(sections, memory_plugin))
+
+
+def test_P1_a_section_that_is_no_engines_places_nothing() -> None:
+    class Settings:
+        @hookimpl
+        def haiku_rag_register_config_section(self) -> list[ConfigSectionRecord]:
+            factory = "haiku.rag.config.section:StorageSection"
+            return [ConfigSectionRecord(name="acme", summary="s", factory=factory)]
+
+    sections = {"acme": {"databases": {"x": "/x"}}, "memory": {"databases": {"a": "memory://a"}}}
+    assert where(testing_config(sections, memory_plugin, Settings())) == {"a": "memory://a"}
 
 
 def test_P1_databases_of_an_engine_that_is_not_installed_are_not_passed_over() -> None:

@@ -405,8 +405,7 @@ async def test_R9_enrichment_asks_the_databases_concurrently(world: World) -> No
 
 
 async def test_R9_pictures_are_read_for_the_survivors_that_have_some(world: World) -> None:
-    picture = {"labels": ["picture"], "doc_item_refs": ["pic", "none"]}
-    await world.near("a", parts=picture, pictures={"pic": b"PNG"}, one=0.9, low=0.1)
+    await world.pictured("a", {"pic": b"PNG"}, one=0.9, low=0.1)
     await world.near("b", two=0.8)
     async with world.client("a", "b") as client:
         plain = await client.search(QUERY, limit=2)
@@ -602,7 +601,7 @@ async def test_R11_a_common_call_that_fails_is_each_databases_failure_under_its_
     async with HaikuRAG(config=world.config(["a", "b"], many=True, **placed), read_only=True) as client:
         found = await client.search(QUERY, on_unavailable="skip")
         assert ids(found) == [("c", "three")]
-        assert [(entry.name, entry.status) for entry in found.report.left_out][0] == ("a", status)
+        assert found.report.left_out[0].status == status
         assert [entry.name for entry in found.report.left_out] == ["a", "b"]
         assert all(f"'{entry.name}'" in str(entry.reason) for entry in found.report.left_out)
 

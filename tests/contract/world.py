@@ -42,7 +42,7 @@ class World:
         self.reached: dict[tuple[str, str], anyio.Event] = {}
         self.places: dict[str, str] = {}
         self._visit = self.server.visit
-        self.server.visit = self._gated_visit  # type: ignore[method-assign]  # so that events, not clocks, time a test
+        self.server.visit = self._gated_visit  # type: ignore[method-assign, assignment]  # events time a test, not clocks
 
     def use_model(self, name: str) -> None:
         """From now on the embedding model has this name; one that begins with `image` reads pictures too."""
@@ -73,32 +73,39 @@ class World:
     async def text(self, database: str, **texts: str) -> None:
         """Documents of one passage each; the keyword is title, chunk id and, with `doc-` before it, the id."""
         vectors = await self.embedder.embed_documents(list(texts.values()))
-        await self.put(database, texts, vectors, {}, {})
+        await self.put(database, texts, vectors)
 
-    async def near(
-        self,
-        database: str,
-        *,
-        parts: Mapping[str, Any] | None = None,
-        pictures: Mapping[str, bytes] | None = None,
-        **cosines: float,
-    ) -> None:
+    async def near(self, database: str, **cosines: float) -> None:
         """Documents whose passages have these cosines to `QUERY`, and no word of it."""
+        await self._near(database, cosines)
+
+    async def pictured(self, database: str, pictures: Mapping[str, bytes], **cosines: float) -> None:
+        """The same, of passages that are made of the pictures `pic` and `none`; the bytes of those given are stored."""
+        parts = {"labels": ["picture"], "doc_item_refs": ["pic", "none"]}
+        await self._near(database, cosines, parts=parts, pictures=pictures)
+
+    async def _near(self, database: str, cosines: Mapping[str, float], **more: Any) -> None:
         query = (await self.embedder.embed_query(QUERY)).astype(np.float64)
         across = np.zeros_like(query)
         across[np.argmin(np.abs(query))] = 1.0
         across -= (across @ query) * query
         across /= np.linalg.norm(across)
         rows = [value * query + np.sqrt(1 - value**2) * across for value in cosines.values()]
-        await self.put(database, {name: f"passage {name}" for name in cosines}, np.array(rows, dtype=np.float32).reshape(-1, len(query)), parts or {}, pictures or {})
+        await self.put(
+            database,
+            {name: f"passage {name}" for name in cosines},
+            np.array(rows, dtype=np.float32).reshape(-1, len(query)),
+            **more,
+        )
 
     async def put(
         self,
         database: str,
         texts: Mapping[str, str],
         vectors: NDArray[np.float32],
-        parts: Mapping[str, Any],
-        pictures: Mapping[str, bytes],
+        *,
+        parts: Mapping[str, Any] = {},
+        pictures: Mapping[str, bytes] = {},
     ) -> None:
         """Documents of one passage each, with their vectors; not counted as calls."""
         writes = [

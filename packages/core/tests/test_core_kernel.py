@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from haiku.rag.errors import (
+    ConfigError,
     FilterError,
     MissingDependencyError,
     PluginConflictError,
@@ -267,3 +268,43 @@ def test_the_variable_of_no_plugins_keeps_strangers_out(monkeypatch: pytest.Monk
     assert load_kernel() is load_kernel(third_party=False)
     monkeypatch.setenv("HAIKU_RAG_NO_PLUGINS", "0")
     assert load_kernel() is load_kernel(third_party=True)
+
+
+@pytest.mark.parametrize("text", ["def make(config): raise KeyError('words')", "def make(config): raise SystemExit(3)"])
+def test_a_factory_that_fails_names_its_plugin(module: Write, text: str) -> None:
+    module("failing_factory", text)
+    plugin = testing_plugin(Provider("a", factory="failing_factory:make"), name="acme", distribution="acme-rag")
+    with pytest.raises(PluginError, match=r"plugin 'acme' \(acme-rag 0\) failed in making the fusion 'a': "):
+        testing_kernel(plugin).create("fusion", "a", None)
+
+
+def test_an_error_of_ours_passes_through_a_factory(module: Write) -> None:
+    module(
+        "refusing_factory",
+        "from haiku.rag.errors import ConfigError\ndef make(config): raise ConfigError('set a key.')\n",
+    )
+    with pytest.raises(ConfigError, match=r"^set a key\.$"):
+        testing_kernel(Provider("a", factory="refusing_factory:make")).create("fusion", "a", None)
+
+
+def test_an_engine_that_cannot_be_made_says_nothing_of_where_a_database_is(module: Write) -> None:
+    module("failing_engine", "def make(config): raise KeyError('s3://secret')")
+
+    class Engine:
+        @hookimpl
+        def haiku_rag_register_storage(self) -> Iterable[StorageRecord]:
+            yield StorageRecord(name="a", summary="s", factory="failing_engine:make")
+
+    with pytest.raises(PluginError, match="failed in making the storage 'a': KeyError") as caught:
+        testing_kernel(Engine()).create("storage", "a", None)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_lifespan_that_fails_names_its_plugin() -> None:
+    class Failing:
+        @hookimpl
+        def haiku_rag_lifespan(self, client: object) -> None:
+            raise RuntimeError("not today")
+
+    with pytest.raises(PluginError, match="plugin 'Failing' .* failed in haiku_rag_lifespan: RuntimeError"):
+        list(testing_kernel(Failing()).lifespans("client"))

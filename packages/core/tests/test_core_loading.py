@@ -1,6 +1,6 @@
 """The loading loop: one plugin that is at fault costs that plugin only."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -144,3 +144,34 @@ def test_a_record_names_its_factory_as_module_and_object(factory: str) -> None:
 def test_a_record_has_a_name() -> None:
     with pytest.raises(ValueError, match="a FusionRecord has a blank name"):
         FusionRecord(name=" ", summary="s", factory="a:b")
+
+
+def test_a_plugin_that_yields_a_name_twice_is_an_error() -> None:
+    class Twice:
+        @hookimpl
+        def haiku_rag_register_fusion(self) -> Iterable[FusionRecord]:
+            return [FusionRecord(name="x", summary="s", factory="a:b")] * 2
+
+    with pytest.raises(ValueError, match="it yields the fusion 'x' twice"):
+        collect(Twice())
+
+
+@pytest.mark.parametrize("mark", [hookimpl(wrapper=True), hookimpl(hookwrapper=True)])
+def test_a_hook_must_not_wrap_others(mark: Any) -> None:
+    class Wrapping:
+        @mark
+        def haiku_rag_resolve_scope(self) -> Iterable[None]:
+            yield
+
+    with pytest.raises(ValueError, match="'haiku_rag_resolve_scope' is a wrapper"):
+        collect(Wrapping())
+
+
+def test_a_hook_must_not_be_an_asynchronous_generator() -> None:
+    class Generating:
+        @hookimpl
+        async def haiku_rag_lifespan(self, client: object) -> AsyncIterator[None]:
+            yield
+
+    with pytest.raises(ValueError, match="is asynchronous, and must not be"):
+        collect(Generating())

@@ -240,7 +240,12 @@ async def test_a_file_is_stored_under_its_own_address(place: Place, tmp_path: Pa
 async def test_a_folder_is_stored_with_one_reported_failure_for_each_file_that_cannot_be_read(
     place: Place, tmp_path: Path
 ) -> None:
-    for name, data in {"a.md": b"They wait.", "bad.md": b"\xff\xfe\xff", "empty.md": b"", "z.txt": b"They sail."}.items():
+    for name, data in {
+        "a.md": b"They wait.",
+        "bad.md": b"\xff\xfe\xff",
+        "empty.md": b"",
+        "z.txt": b"They sail.",
+    }.items():
         (tmp_path / name).write_bytes(data)
     async with place.client() as client:
         results = await client.create_document_from_source(tmp_path)
@@ -286,7 +291,9 @@ async def test_a_source_that_nothing_reads_is_refused(place: Place, tmp_path: Pa
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     (tmp_path / "Makefile").write_bytes(b"all:")
     async with place.client() as client:
-        with pytest.raises(UnsupportedSourceError, match="no installed plugin reads 'gopher://' sources. Known: a path"):
+        with pytest.raises(
+            UnsupportedSourceError, match="no installed plugin reads 'gopher://' sources. Known: a path"
+        ):
             await client.create_document_from_source("gopher://host/x")
         with pytest.raises(UnsupportedSourceError, match=r"'a\.png' is of a kind .* \(\.png\). Known: \.md, \.txt"):
             await client.create_document_from_source(tmp_path / "a.png")

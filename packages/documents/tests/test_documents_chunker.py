@@ -255,7 +255,7 @@ def test_a_counter_that_adds_up_to_more_than_its_parts_is_still_obeyed():
     def superadditive(texts: Sequence[str]) -> list[int]:
         return [len(text.split()) + len(text.split()) ** 2 // 20 for text in texts]
 
-    parts = [
+    parts: list[tuple[str, str] | tuple[str, str, int]] = [
         ("heading", "Head of six words in all", 1),
         *[("paragraph", f"{number} b c d e") for number in range(40)],
         ("paragraph", "long " * 90),

@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,19 @@ from haiku.rag.errors import UnsupportedSourceError
 pytestmark = pytest.mark.anyio
 
 
+class Server(ThreadingHTTPServer):
+    """Keeps each request's headers, and holds back what is slow until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seen: list[dict[str, str]] = []
+        self.released = threading.Event()
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Answers by path, and keeps each request's headers."""
+    """Answers by path."""
+
+    server: Server
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -27,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/elsewhere":
             return self._send(301, location="ftp://127.0.0.1/file")
         if path in ("/drip", "/silent"):
-            return self._drip() if path == "/drip" else self.server.released.wait(10)
+            return self._drip() if path == "/drip" else self._wait()
         if path == "/packed.txt":
             return self._send(200, gzip.compress(b"a" * 100_000), "text/plain", **{"content-encoding": "gzip"})
         if path == "/torn":
@@ -46,6 +58,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def _wait(self) -> None:
+        self.server.released.wait(10)
+
     def _drip(self) -> None:
         self.send_response(200)
         self.end_headers()
@@ -60,10 +75,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.seen = []
-        running.released = threading.Event()
+def server() -> Iterator[Server]:
+    with Server() as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
@@ -77,7 +90,7 @@ def url(server):
     return f"http://127.0.0.1:{server.server_port}"
 
 
-async def refused(uri: str, **bounds: float) -> str:
+async def refused(uri: str, **bounds: Any) -> str:
     with pytest.raises(UnsupportedSourceError) as caught:
         await HttpSource(**{"max_bytes": 1000, **bounds}).fetch(uri)
     return str(caught.value)
@@ -86,6 +99,7 @@ async def refused(uri: str, **bounds: float) -> str:
 async def test_a_document_comes_with_its_type_charset_and_name(url):
     content = await HttpSource(max_bytes=1000).fetch(f"{url}/plain")
     assert (content.uri, content.name, content.media_type) == (f"{url}/plain", "plain", "text/plain")
+    assert content.encoding is not None
     assert (content.data.decode(content.encoding), content.encoding.lower()) == ("表", "shift_jis")
 
 

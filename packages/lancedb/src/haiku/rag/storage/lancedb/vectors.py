@@ -62,7 +62,9 @@ class VectorMemory:
         """The cosine of every row to a query that is not zero; 0 where the row is. Blocking."""
         # A query of length 1 keeps the products within float32 however long the vectors are.
         direction = query.astype(np.float64) / np.linalg.norm(query.astype(np.float64))
-        return ratios((self.vectors @ direction.astype(np.float32)).astype(np.float64), self.norms)
+        # Not `@`: its threads wait for each other while the keyword leg has the processors, which took 8 ms a database.
+        products = np.einsum("ij,j->i", self.vectors, direction.astype(np.float32))
+        return ratios(products.astype(np.float64), self.norms)
 
     def leg(self, cosines: Doubles, *, depth: int, places: Sequence[int] | None) -> Leg:
         """The best rows of the selected documents, ties by id; rows without a direction are no candidates."""
