@@ -117,7 +117,14 @@ def run_tests(session: nox.Session) -> None:
     wheels = install(session, *PACKAGES, *dependencies("test"))
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     installed = Path(str(session.run("python", "-c", where, silent=True)).strip()) / "haiku"
-    chosen = session.posargs or ["-n", "2", f"--cov={installed}", "--cov-report=term-missing:skip-covered"]
+    chosen = session.posargs or [
+        "-n",
+        "2",
+        "--dist",
+        "worksteal",
+        f"--cov={installed}",
+        "--cov-report=term-missing:skip-covered",
+    ]
     session.run("pytest", *chosen, env={"HAIKU_RAG_WHEELS": str(wheels)})
 
 

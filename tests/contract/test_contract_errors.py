@@ -194,6 +194,13 @@ async def test_E5_an_error_about_one_database_carries_its_name(marked: World) ->
             assert caught.value.source == "a"
 
 
+async def test_E5_so_does_an_error_of_the_callers_own_that_a_database_raised(marked: World) -> None:
+    async with marked.client("a", "b") as client:
+        with pytest.raises(FilterError) as caught:
+            await client.count_documents(filter="a text", sources=["b"])
+    assert caught.value.source == "b"
+
+
 @pytest.fixture
 async def pair(world: World) -> World:
     """A good database `ok`, and one `bad` that holds better passages."""
@@ -268,7 +275,7 @@ async def test_E6_missing_empty_late_and_well_each_have_a_status(pair: World) ->
     pair.empty("empty")
     pair.empty("late")
     pair.hold("late", "search")
-    async with pair.client("ok", "empty", "gone", "late", search={"timeout_s": 0.05}) as client:
+    async with pair.client("ok", "empty", "gone", "late", search={"timeout_s": 0.2}) as client:
         found = await client.search(QUERY, on_unavailable="skip")
     assert {entry.name: entry.status for entry in found.report.databases} == {
         "ok": "ok",
@@ -283,7 +290,7 @@ async def test_E6_missing_empty_late_and_well_each_have_a_status(pair: World) ->
 @pytest.mark.parametrize("operation", ["open", "search", "chunks_by_id"])
 async def test_E6_a_database_that_runs_over_the_time_counts_as_unavailable(pair: World, operation: str) -> None:
     pair.hold("bad", operation)
-    async with pair.client("ok", "bad", search={"timeout_s": 0.05}) as client:
+    async with pair.client("ok", "bad", search={"timeout_s": 0.2}) as client:
         with pytest.raises(SourceUnavailableError, match="'bad' did not answer in time.*raise search.timeout_s"):
             await client.search(QUERY)
         assert ids(await client.search(QUERY, on_unavailable="skip")) == [("ok", "good")]
@@ -292,7 +299,7 @@ async def test_E6_a_database_that_runs_over_the_time_counts_as_unavailable(pair:
 @pytest.mark.parametrize("read", [read for read in READS if read not in ("search", "full text")])
 async def test_E6_listings_and_lookups_are_bounded_too(marked: World, read: str) -> None:
     marked.hold("a", "open")
-    async with marked.client("a", "b", search={"timeout_s": 0.05}) as client:
+    async with marked.client("a", "b", search={"timeout_s": 0.2}) as client:
         with anyio.fail_after(10), pytest.raises(SourceUnavailableError, match="'a' did not answer in time"):
             await READS[read](client)
 
@@ -300,11 +307,11 @@ async def test_E6_listings_and_lookups_are_bounded_too(marked: World, read: str)
 async def test_E6_opening_the_one_database_is_bounded_too(pair: World) -> None:
     pair.hold("bad", "open")
     with anyio.fail_after(10), pytest.raises(SourceUnavailableError, match="'bad' did not answer in time"):
-        await pair.client("bad", search={"timeout_s": 0.05}).__aenter__()
+        await pair.client("bad", search={"timeout_s": 0.2}).__aenter__()
 
 
 async def test_E6_info_and_a_filter_that_is_counted_first_are_bounded_too(pair: World) -> None:
-    async with pair.client("bad", search={"timeout_s": 0.05}) as client:
+    async with pair.client("bad", search={"timeout_s": 0.2}) as client:
         pair.hold("bad", "info")
         pair.hold("bad", "count_documents")
         with anyio.fail_after(10), pytest.raises(SourceUnavailableError, match="in time"):

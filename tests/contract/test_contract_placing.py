@@ -158,7 +158,8 @@ async def test_P5_a_location_appears_in_no_result_and_no_log_line(
     with caplog.at_level(logging.INFO):
         async with HaikuRAG(config=world.config(placed), read_only=True) as client:
             found = await client.search(QUERY, on_unavailable="skip")
-            said = f"{found!r} {found.report!r} {client.config!r} {client.source_names}"
+            scope = DatabaseScope.resolve(client.config)
+            said = f"{found!r} {found.report!r} {client.config!r} {client.source_names} {scope!r} {scope.databases[0]}"
     assert found.report.left_out
     assert "marker-7f3a" not in said + caplog.text
 

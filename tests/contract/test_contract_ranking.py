@@ -194,7 +194,8 @@ async def test_R2_a_reranker_that_hangs_is_bounded(world: World) -> None:
     plugin = Reranking()
     plugin.gate = anyio.Event()
     async with reranked(world, plugin, "a", reranking={"timeout_s": 0.05}) as client:
-        found = await client.search(QUERY)
+        with anyio.fail_after(10):
+            found = await client.search(QUERY)
     assert ids(found) == [("a", "one")]
     assert found.report.rerank == "failed (no answer within 0.05 s)"
 
@@ -599,7 +600,8 @@ async def test_R11_a_common_call_that_fails_is_each_databases_failure_under_its_
     answer_many(monkeypatch, answer)
     placed = {"memory": {"server": world.name, "databases": {"c": "memory://c"}}, "search": {"timeout_s": 0.05}}
     async with HaikuRAG(config=world.config(["a", "b"], many=True, **placed), read_only=True) as client:
-        found = await client.search(QUERY, on_unavailable="skip")
+        with anyio.fail_after(10):
+            found = await client.search(QUERY, on_unavailable="skip")
         assert ids(found) == [("c", "three")]
         assert found.report.left_out[0].status == status
         assert [entry.name for entry in found.report.left_out] == ["a", "b"]

@@ -46,3 +46,14 @@ def test_a_plan_that_does_not_ask_each_database_once_is_refused(names: list[str]
 
     with pytest.raises(PluginError, match=r"the federation plan asks .* the selection is \['a', 'b', 'c'\]"):
         make_plan(testing_kernel(Wrong()), SCOPE, REQUEST)
+
+
+@pytest.mark.parametrize("calls", [(SCOPE.databases,), ((), *((one,) for one in SCOPE.databases))])
+def test_a_plan_with_a_call_that_is_not_for_one_engine_is_refused(calls: tuple[tuple[DatabaseRef, ...], ...]) -> None:
+    class Mixed:
+        @hookimpl
+        def haiku_rag_plan_federation(self) -> SearchPlan:
+            return SearchPlan(calls)
+
+    with pytest.raises(PluginError, match="not for databases of one engine"):
+        make_plan(testing_kernel(Mixed()), SCOPE, REQUEST)

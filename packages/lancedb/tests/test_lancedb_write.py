@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haiku.rag.contracts import CandidateQuery, DocumentWrite, OpenMode
-from haiku.rag.errors import EmbeddingError, ReadOnlyError, StorageError
+from haiku.rag.errors import DocumentConflictError, EmbeddingError, ReadOnlyError, StorageError
 from haiku.rag.models import Chunk
 
 pytestmark = pytest.mark.anyio
@@ -84,9 +84,9 @@ async def test_a_document_found_by_its_id_moves_to_its_new_uri_in_one_row(databa
 
 async def test_a_uri_that_another_document_holds_is_refused_with_a_sentence(database, make):
     first, _ = await database.write([make("a.md"), make("b.md")])
-    with pytest.raises(StorageError, match=r"^another document of database 'notes' has the URI 'b.md'\. Delete it"):
+    with pytest.raises(DocumentConflictError, match=r"^another document .* has the URI 'b.md'\. Delete it"):
         await database.write([make("b.md", id=first.id)])
-    with pytest.raises(StorageError, match=r"another document of database 'notes' has the URI 'b\.md'"):
+    with pytest.raises(DocumentConflictError, match=r"another document of database 'notes' has the URI 'b\.md'"):
         await database.update(first.id, uri="b.md", title=None, metadata=None)
     assert [document.uri for document in await listed(database)] == ["a.md", "b.md"]
 
@@ -98,7 +98,7 @@ async def test_of_documents_with_one_uri_in_a_batch_the_last_is_stored(database,
 
 
 async def test_two_documents_of_a_batch_may_not_share_an_id(database, make):
-    with pytest.raises(StorageError, match="two documents of one batch for database 'notes' have the id 'x'"):
+    with pytest.raises(DocumentConflictError, match="two documents of one batch for database 'notes' have the id 'x'"):
         await database.write([make("a.md", id="x"), make("b.md", id="x")])
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from haiku.rag.contracts import DocumentWrite
+from haiku.rag.errors import DocumentConflictError
 from haiku.rag.models import Chunk, Document, DocumentItem
 
 
@@ -77,6 +78,9 @@ def change(connection: sqlite3.Connection, home: str, document_id: str, given: M
     if row is None:
         return None
     changes = {key: value for key, value in given.items() if value is not None}
+    taken = "SELECT 1 FROM documents WHERE home = ? AND uri = ? AND id <> ?"
+    if connection.execute(taken, (home, given["uri"], document_id)).fetchone():
+        raise DocumentConflictError(f"another document of database '{home}' has the URI '{given['uri']}'.")
     stored = Document.model_validate_json(row[0])
     document = stored.model_copy(update={**changes, "updated_at": datetime.now(UTC)})
     connection.execute(

@@ -9,8 +9,8 @@ from haiku.rag.cli.group import CommandGroup
 from haiku.rag.cli.invocation import Invocation
 from haiku.rag.cli.logs import start_logging
 from haiku.rag.plugins.kernel import Kernel
+from haiku.rag.plugins.loading import NO_PLUGINS_VARIABLE
 
-NO_PLUGINS = "HAIKU_RAG_NO_PLUGINS"
 HELP = """Search several knowledge bases as one.
 
 The databases are those of the configuration. 'COMMAND --help' says more about a command.
@@ -72,13 +72,13 @@ def _without_plugins(ctx: click.Context, _: click.Parameter, value: Any) -> None
     """Say so in the environment, where whoever loads plugins looks, until the context closes."""
     if not value:
         return
-    before = os.environ.get(NO_PLUGINS)
-    os.environ[NO_PLUGINS] = "1"
+    before = os.environ.get(NO_PLUGINS_VARIABLE)
+    os.environ[NO_PLUGINS_VARIABLE] = "1"
 
     def restore() -> None:
-        os.environ.pop(NO_PLUGINS)
+        os.environ.pop(NO_PLUGINS_VARIABLE)
         if before is not None:
-            os.environ[NO_PLUGINS] = before
+            os.environ[NO_PLUGINS_VARIABLE] = before
 
     ctx.call_on_close(restore)
 

@@ -1,14 +1,13 @@
 """Trying a plugin in earnest: is it loaded, and is each factory there and of its kind."""
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import Any
 
 import click
 
 from haiku.rag.errors import HaikuRagError
 from haiku.rag.plugins.kernel import Kernel
-from haiku.rag.plugins.loading import Plugin
+from haiku.rag.plugins.loading import Plugin, factory_object
 from haiku.rag.plugins.records import PluginRecord
 
 
@@ -27,19 +26,11 @@ def faults(kernel: Kernel, plugin: Plugin) -> Iterator[str]:
 
 def _fault(record: PluginRecord) -> str:
     try:
-        value = _imported(record.factory)
+        value = factory_object(record.factory)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the plugin boundary: an import may raise anything
         return f"'{record.factory}' cannot be imported: {type(error).__name__}: {error}"
     fits, wanted = _EXPECTED.get(record.kind, (callable, "can be called"))
     return "" if fits(value) else f"'{record.factory}' is not what {wanted}"
-
-
-def _imported(factory: str) -> Any:
-    module, _, attribute = factory.partition(":")
-    value: Any = import_module(module)
-    for part in attribute.split("."):
-        value = getattr(value, part)
-    return value
 
 
 def _is_command(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,7 +161,9 @@ class HaikuRAG(CoveringClient):
         """Store a file or URL, or every readable file of a folder: a list with its failures, `IngestResults`."""
         ref = self._scope.live("creating a document")
         ingest = Ingest(session=self._session, ref=ref, title=title, metadata=metadata or {})
-        if "://" in str(source) or not await anyio.Path(local_path(str(source))).is_dir():
+        location = str(source)
+        is_local = "://" not in location or location.startswith("file://")
+        if not is_local or not await anyio.Path(local_path(location)).is_dir():
             return await ingest.one(source)
         results = IngestResults()
         async for step in ingest.steps(source):
@@ -234,5 +236,5 @@ def _placed(found: tuple[DatabaseRef, Document] | None) -> Document | None:
     return None if found is None else placed(found[1], found[0])
 
 
-async def _first_chunk(chunks: Any) -> Chunk | None:
+async def _first_chunk(chunks: Awaitable[list[Chunk]]) -> Chunk | None:
     return next(iter(await chunks), None)

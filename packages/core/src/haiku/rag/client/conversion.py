@@ -41,7 +41,9 @@ class Conversion:
             raise UnsupportedSourceError(
                 f"no installed plugin reads '{scheme}://' sources. Known: a path, {', '.join(known)}."
             )
-        source: Source = self._kernel.create("source", matching[0].name, self._session.config)
+        source: Source = self._kernel.create(
+            "source", self._kernel.choose(matching, f"'{scheme}://' sources").name, self._session.config
+        )
         return source
 
     async def discover(self, location: str | Path) -> AsyncIterator[str]:
@@ -69,9 +71,9 @@ class Conversion:
         name = config.chunker or self._kernel.default(ChunkerRecord).name
         chunker: Chunker = self._kernel.create("chunker", name, self._session.config)
         cut = partial(chunker.chunk, parsed, size=config.chunk_size, count_tokens=self._session.embedder.count_tokens)
-        chunks = await _off_loop(cut, "it could not be cut into chunks")
+        chunks = await _off_loop(cut, "the document could not be cut into chunks")
         if not chunks:
-            raise ConversionError("it was read, and cutting it gave no chunk.")
+            raise ConversionError("the document was read, and cutting it gave no chunk.")
         return chunks
 
     def _converter_for(self, content: SourceContent) -> Converter:
@@ -84,10 +86,11 @@ class Conversion:
         matching = (named or typed) if media_type == "text/plain" else (typed or named)
         if not matching and media_type.startswith("text/"):
             matching = plain
+        kind = media_type or Path(content.name).suffix
         if not matching:
-            kind = media_type or Path(content.name).suffix
             raise UnsupportedSourceError(_unsupported(content.name, kind, records))
-        converter: Converter = self._kernel.create("converter", matching[0].name, self._session.config)
+        record = self._kernel.choose(matching, f"reading '{kind or content.name}'")
+        converter: Converter = self._kernel.create("converter", record.name, self._session.config)
         return converter
 
 
@@ -105,7 +108,7 @@ async def _off_loop(work: Callable[[], T], failure: str) -> T:
 
 def _unsupported(name: str, kind: str, records: list[ConverterRecord]) -> str:
     if not records:
-        return f"no converter is installed to read '{name}'. Install one with: {install_line('documents')}."
+        return f"no converter is installed to read '{name}'. Install the default set with: {install_line('default')}."
     suffixes = sorted({suffix for record in records for suffix in record.suffixes})
     shown = ", ".join(suffixes[:12]) + (f" and {len(suffixes) - 12} more" if len(suffixes) > 12 else "")
     return f"'{name}' is of a kind that no installed converter reads ({kind or 'no suffix'}). Known: {shown}."

@@ -18,6 +18,7 @@ from haiku.rag.errors import (
     UnsupportedSourceError,
 )
 from haiku.rag.models import Document, DocumentImport
+from haiku.rag.models.text import clean_text
 
 if TYPE_CHECKING:
     from haiku.rag.federation.session import Session
@@ -76,7 +77,7 @@ class Ingest:
             try:
                 stored = await self._added(writer, uri)
             except (ConversionError, UnsupportedSourceError) as error:
-                failure = IngestFailure(uri=uri, reason=str(error))
+                failure = IngestFailure(uri=uri, reason=clean_text(str(error)))
                 yield IngestStep(done=done, total=len(uris), uri=uri, failure=failure)
                 continue
             yield IngestStep(done=done, total=len(uris), uri=uri, stored=stored)

@@ -218,4 +218,4 @@ def _check_metadata(metadata: Mapping[str, Any]) -> None:
 
 def hash_of(data: bytes, media_type: str) -> str:
     """The content's hash: SHA-256 over the media type and the bytes."""
-    return hashlib.sha256(media_type.encode() + b"\0" + data).hexdigest()
+    return hashlib.sha256(media_type.encode("utf-8", "surrogatepass") + b"\0" + data).hexdigest()

@@ -15,7 +15,7 @@ class Embedder(Protocol):
     """Turns text (and, where it can, pictures) into vectors.
 
     Constructing one loads no model and opens no connection; the first call does. Vectors are float32 and finite.
-    A text's vector does not depend on what else is in its batch, and no part of a long text is silently left out.
+    A text has the same vector in any batch, and no part of a long text is silently left out.
     Failures are `EmbeddingError`.
     """
 

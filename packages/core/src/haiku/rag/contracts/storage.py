@@ -152,7 +152,10 @@ class Database(Protocol):
     async def update(
         self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
     ) -> Document | None:
-        """Change what is not None beside the content; the document as it is then, None where there is none."""
+        """Change what is not None beside the content; the document as it is then, None where there is none.
+
+        `DocumentConflictError` where another document has the URI.
+        """
 
     async def delete(self, document_id: str) -> bool:
         """Remove a document with all its parts; False where there was none."""

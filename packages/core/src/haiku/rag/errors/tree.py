@@ -13,6 +13,7 @@
     │   └── MissingVariableError      it names an environment variable that is not set
     ├── ConfigMismatchError           databases or configuration disagree about the embedding
     ├── DocumentNotFoundError         (KeyError) a document id that the database does not hold
+    ├── DocumentConflictError         (ValueError) a URI or id that another document has
     ├── FilterError                   (ValueError) a filter that cannot be understood
     ├── UnsupportedSourceError        (ValueError) a path, URL or media type that nothing can read
     ├── ConversionError               (ValueError) a document that could not be converted or chunked
@@ -66,7 +67,10 @@ class SourceUnavailableError(HaikuRagError):
 
 
 class StorageError(HaikuRagError):
-    """A storage engine's report about one database."""
+    """A storage engine's report about one database.
+
+    A sentence for a user: what could not be done and why. It never says where a configured database is.
+    """
 
 
 class MissingDatabaseError(StorageError):
@@ -99,6 +103,10 @@ class ConfigMismatchError(HaikuRagError):
 
 class DocumentNotFoundError(HaikuRagError, KeyError):
     """A document that was to be changed does not exist."""
+
+
+class DocumentConflictError(HaikuRagError, ValueError):
+    """A document was to take a URI or an id that another document has."""
 
 
 class FilterError(HaikuRagError, ValueError):

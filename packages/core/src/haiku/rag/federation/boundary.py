@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -105,18 +106,23 @@ def _may_be_seen(kernel: Kernel, error: HaikuRagError, ref: DatabaseRef) -> bool
 def translate_error(error: Exception, ref: DatabaseRef) -> HaikuRagError:
     """Core's own answer to `haiku_rag_translate_error`: names the database, and its location only to who gave it."""
     if isinstance(error, FileNotFoundError | MissingDatabaseError):
-        create = f"--db '{ref.location}'" if ref.given else f"--db-name '{ref.name}'"
-        command = f"haiku-rag init {create}" if ref.given else f"haiku-rag {create} init"
-        return unavailable(ref, "does not exist", f"Create it with: {command}")
+        command = f"init --db '{ref.location}'" if ref.given else f"--db-name '{ref.name}' init"
+        return unavailable(ref, "does not exist", f"Create it with: haiku-rag {command}")
     if isinstance(error, TimeoutError):
         return unavailable(ref, "did not answer in time", "Try again, or raise search.timeout_s.")
     if ref.given:
         return error if isinstance(error, HaikuRagError) else unavailable(ref, f"cannot be read: {_first_line(error)}")
+    return _of_configured(error, ref)
+
+
+def _of_configured(error: Exception, ref: DatabaseRef) -> HaikuRagError:
     for kept in KEPT:
         if isinstance(error, kept):
             return kept(_named(str(error), ref), source=ref.name)
     if isinstance(error, HaikuRagError) and not isinstance(error, StorageError | SourceUnavailableError):
         return error
+    if type(error) is StorageError and not _tells_where(str(error), ref):
+        return SourceUnavailableError(_named(str(error), ref), source=ref.name)
     return unavailable(ref, f"cannot be read ({type(error).__name__})")
 
 
@@ -130,6 +136,12 @@ def unavailable(ref: DatabaseRef, what: str, remedy: str = "") -> SourceUnavaila
 def _named(message: str, ref: DatabaseRef) -> str:
     clean = message.replace(ref.location, ref.name)
     return clean if f"'{ref.name}'" in clean else f"database '{ref.name}': {clean}"
+
+
+def _tells_where(message: str, ref: DatabaseRef) -> bool:
+    """Whether a part of the location, such as a bucket, a host or a folder, is in the text beside the name."""
+    rest = message.replace(f"'{ref.name}'", "")
+    return any(part in rest for part in re.split(r"[/\\:@]+", ref.location) if len(part) > 2)
 
 
 def _first_line(error: Exception) -> str:

@@ -22,11 +22,13 @@ class SearchPlan:
 
 
 def make_plan(kernel: Kernel, scope: DatabaseScope, request: SearchRequest) -> SearchPlan:
-    """The first plan that a plugin offers, core's own last; it must ask each database once."""
+    """The first plan that a plugin offers, core's own last; it must ask each database once, and one engine a call."""
     plan: SearchPlan = kernel.decide("haiku_rag_plan_federation", scope=scope, request=request)
     asked = sorted(ref.name for call in plan.calls for ref in call)
     if asked != sorted(scope.names):
         raise PluginError(f"the federation plan asks {asked}, and the selection is {sorted(scope.names)}.")
+    if any(len({ref.storage for ref in call}) != 1 for call in plan.calls):
+        raise PluginError("the federation plan has a call that is not for databases of one engine.")
     return plan
 
 

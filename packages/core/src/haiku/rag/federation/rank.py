@@ -35,8 +35,8 @@ def pool_candidates(tables: Sequence[pa.Table]) -> pa.Table:
 def order(pool: pa.Table, scores: Scores, configured: Sequence[int]) -> NDArray[np.int64]:
     """The rows by score, best first; NaN is left out.
 
-    Exact ties fall to the rank within the database, then to configured order; `configured` gives each source's
-    place in it.
+    Of exactly equal scores the better rank within its database comes first, then the source that was configured
+    earlier; `configured` gives each source's place in that order.
     """
     place = np.asarray(configured, dtype=np.int64)[pool.column("source").to_numpy()]
     rank = pool.column("rank").to_numpy()

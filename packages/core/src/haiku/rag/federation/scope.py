@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,7 +17,7 @@ from haiku.rag.errors import (
     UnknownPluginError,
 )
 from haiku.rag.plugins import StorageRecord
-from haiku.rag.plugins.messages import install_line
+from haiku.rag.plugins.messages import install_line, suggestion
 
 if TYPE_CHECKING:
     from haiku.rag.config import AppConfig, DatabaseEntry
@@ -138,9 +137,9 @@ def quoted(names: Sequence[str]) -> str:
 
 def unknown_database(name: str, covered: Sequence[str]) -> UnknownDatabaseError:
     """The error for a name that is not covered."""
-    close = get_close_matches(name, covered, n=1)
-    hint = f" Did you mean '{close[0]}'?" if close else ""
-    return UnknownDatabaseError(f"no database '{name}' is covered. Covered: {quoted(covered)}.{hint}")
+    return UnknownDatabaseError(
+        f"no database '{name}' is covered. Covered: {quoted(covered)}.{suggestion(name, covered)}"
+    )
 
 
 def resolve_scope(config: AppConfig, selector: ScopeSelector) -> DatabaseScope:
@@ -159,7 +158,7 @@ def resolve_scope(config: AppConfig, selector: ScopeSelector) -> DatabaseScope:
     scope = DatabaseScope(tuple(configured) or (_default(config),))
     _refuse_unknown_names(config, scope)
     if selector.database_name is not None:
-        scope = DatabaseScope((_named(scope, selector.database_name),))
+        scope = DatabaseScope(scope.chosen([selector.database_name]))
     return scope if selector.tag is None else scope.at_tag(selector.tag)
 
 
@@ -171,21 +170,18 @@ def _refuse_unknown_names(config: AppConfig, scope: DatabaseScope) -> None:
         scope.chosen([name])
 
 
-def _named(scope: DatabaseScope, name: str) -> DatabaseRef:
-    return scope.chosen([name])[0]
-
-
 def _configured(config: AppConfig) -> list[DatabaseRef]:
-    engines = {section: record for record in config.kernel.records(StorageRecord) for section in record.sections}
     _refuse_databases_without_engine(config)
     refs: dict[str, DatabaseRef] = {}
     for section in config.section_names:
-        if section not in engines:
+        engines = [record for record in config.kernel.records(StorageRecord) if section in record.sections]
+        if not engines:
             continue
+        engine = config.kernel.choose(engines, f"the section '{section}'")
         for name, entry in config.section(section).databases.items():
             if name in refs:
                 raise ConfigError(f"{section}.databases.{name}: another storage section has a database of this name.")
-            refs[name] = _configured_ref(config, name, entry, engines[section])
+            refs[name] = _configured_ref(config, name, entry, engine)
     return list(refs.values())
 
 
@@ -225,5 +221,6 @@ def _at_path(config: AppConfig, selector: ScopeSelector) -> DatabaseRef:
         raise ConfigError(f"the database path '{text}' has no name to call the database by.")
     records = config.kernel.records(StorageRecord)
     matching = [record for record in records if path.suffix in record.suffixes]
-    record = matching[0] if len(matching) == 1 else config.kernel.default(StorageRecord)
+    purpose = f"databases named '*{path.suffix}'"
+    record = config.kernel.choose(matching, purpose) if matching else config.kernel.default(StorageRecord)
     return DatabaseRef(name=path.stem, location=str(path.absolute()), storage=record.name, given=True)

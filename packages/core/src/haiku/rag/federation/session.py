@@ -74,7 +74,7 @@ class Session:
 
     async def _open(self, ref: DatabaseRef) -> Database:
         mode = self.mode_of(ref)
-        configured = self.configured_identity()
+        configured = await self.configured_identity()
         database = await self.storage(ref).open(ref, mode=mode, identity=configured)
         try:
             check_identity(database.identity, configured, ref, writable=mode is not OpenMode.READ)
@@ -99,12 +99,14 @@ class Session:
             self._embedder = self.kernel.create("embedder", name, self.config)
         return self._embedder
 
-    def configured_identity(self) -> EmbeddingIdentity | None:
+    async def configured_identity(self) -> EmbeddingIdentity | None:
         """The configured embedding; None where no embedder is installed, and so nothing can be embedded."""
         try:
-            return self.embedder.identity
+            embedder = self.embedder
         except PluginError:
             return None
+        # A model in a folder that states its dimension nowhere has to be read for it.
+        return await anyio.to_thread.run_sync(lambda: embedder.identity)
 
     @property
     def reranker(self) -> Reranker | None:
@@ -131,4 +133,4 @@ async def _close(resource: Database | Storage | Embedder | Reranker) -> None:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await resource.close()
     except Exception as error:  # noqa: BLE001 - closing the rest matters more
-        logger.warning("closing failed: %s", type(error).__name__)
+        logger.warning("closing failed: %s of %s", type(error).__name__, type(resource).__name__)

@@ -5,10 +5,9 @@ import logging
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from haiku.rag.errors import (
@@ -21,7 +20,14 @@ from haiku.rag.errors import (
 )
 from haiku.rag.plugins import messages
 from haiku.rag.plugins.catalogue import extra_for, extras, normalized
-from haiku.rag.plugins.loading import DISABLE_VARIABLE, Plugin, load_plugins, new_manager
+from haiku.rag.plugins.loading import (
+    DISABLE_VARIABLE,
+    NO_PLUGINS_VARIABLE,
+    Plugin,
+    factory_object,
+    load_plugins,
+    new_manager,
+)
 from haiku.rag.plugins.records import ErrorRecord, PluginRecord
 
 logger = logging.getLogger(__name__)
@@ -105,22 +111,25 @@ class Kernel:
             f"Install the default set with: {messages.install_line('default')}."
         )
 
+    def choose(self, candidates: Sequence[Record], purpose: str) -> Record:
+        """The one of several records that serves a purpose; `PluginConflictError` names all unless one is preferred."""
+        provided = [self.find(record.kind, record.name) for record in candidates]
+        chosen = self._settle(provided)
+        if chosen is None:
+            raise PluginConflictError(messages.rivals(purpose, [entry.plugin.provider for entry in provided]))
+        return cast("Record", chosen.record)
+
     def resolve(self, kind: str, name: str) -> Any:
         """The object that a record's factory names, imported now."""
         record = self.find(kind, name).record
-        module, _, attribute = record.factory.partition(":")
         try:
-            value: Any = import_module(module)
-            for part in attribute.split("."):
-                value = getattr(value, part)
+            return factory_object(record.factory)
         except ModuleNotFoundError as error:
             needs = record.needs or error.name or "a library"
             text = messages.missing_dependency(kind, name, needs, record.extra)
         except FAILURES as error:
             text = f"{kind} '{name}' could not be loaded: {type(error).__name__}: {error}."
             raise PluginNotLoadedError(text) from None
-        else:
-            return value
         raise MissingDependencyError(text)
 
     def create(self, kind: str, name: str, config: object) -> Any:
@@ -265,11 +274,17 @@ def load_kernel(*, disabled: Iterable[str] = (), prefer: Iterable[str] = (), thi
 
     `third_party=None` asks the variable `HAIKU_RAG_NO_PLUGINS`, which the command line's `--no-plugins` sets.
     """
-    strangers = os.environ.get("HAIKU_RAG_NO_PLUGINS", "") in ("", "0") if third_party is None else third_party
+    strangers = os.environ.get(NO_PLUGINS_VARIABLE, "") in ("", "0") if third_party is None else third_party
     variable = os.environ.get(DISABLE_VARIABLE, "")
-    return _cached_kernel(tuple(disabled), tuple(prefer), strangers, variable)
+    return _cached_kernel(tuple(disabled), tuple(prefer), third_party=strangers, variable=variable)
 
 
 @lru_cache(maxsize=8)
-def _cached_kernel(disabled: tuple[str, ...], prefer: tuple[str, ...], third_party: bool, _variable: str) -> Kernel:
+def _cached_kernel(
+    disabled: tuple[str, ...],
+    prefer: tuple[str, ...],
+    *,
+    third_party: bool,
+    variable: str,  # noqa: ARG001 - part of the cache's key: the loader reads the environment itself
+) -> Kernel:
     return Kernel(load_plugins(disabled=disabled, third_party=third_party), prefer=prefer)

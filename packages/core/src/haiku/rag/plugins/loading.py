@@ -4,6 +4,7 @@ import inspect
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from haiku.rag.plugins.messages import suggestion
 from haiku.rag.plugins.records import RECORD_TYPES, PluginRecord
 
 DISABLE_VARIABLE = "HAIKU_RAG_DISABLE_PLUGINS"
+NO_PLUGINS_VARIABLE = "HAIKU_RAG_NO_PLUGINS"
 REGISTER = "haiku_rag_register_"
 _TRANSFORM_OR_OBSERVE = ("haiku_rag_before_", "haiku_rag_after_", "haiku_rag_search_finished")
 
@@ -96,6 +98,15 @@ def _load(entry: EntryPoint, *, blocked: set[str], third_party: bool) -> Plugin:
         raise
     except BaseException as error:  # noqa: BLE001 - the plugin boundary: an import may even exit
         return Plugin(**facts, status="failed", reason=_one_line(error))
+
+
+def factory_object(factory: str) -> Any:
+    """What `package.module:object` names, imported now. Whatever the import raises comes through."""
+    module, _, attribute = factory.partition(":")
+    value: Any = import_module(module)
+    for part in attribute.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def collect(target: object) -> tuple[PluginRecord, ...]:

@@ -46,6 +46,14 @@ def conflict(kind: str, name: str, providers: Iterable[str]) -> str:
     )
 
 
+def rivals(purpose: str, providers: Iterable[str]) -> str:
+    """Several plugins serve one purpose, such as `reading '.md' files`."""
+    return (
+        f"several plugins serve for {purpose}: {' and '.join(providers)}. "
+        "Uninstall one, set plugins.disabled, or set plugins.prefer."
+    )
+
+
 def unknown(kind: str, name: str, known: Iterable[str], *, extra: str = "") -> str:
     """A name that no installed plugin of the kind has."""
     names = sorted(known)

@@ -41,10 +41,11 @@ class PluginRecord:
 class StorageRecord(PluginRecord):
     """A storage engine. Factory: `(AppConfig) -> haiku.rag.contracts.Storage`.
 
-    `sections` are the configuration sections whose `databases` it opens; `schemes` the URI schemes and `suffixes`
-    the local file or folder endings it recognises when a path is given without an entry. `default_location` is the
-    name, below `storage.data_dir`, of the database that exists when nothing is configured; `standalone=True` says
-    that the engine can serve then. `searches_many=True` says that the storage has `search_many`.
+    `sections` are the configuration sections whose `databases` it opens; `schemes` the URI schemes that their
+    locations may have, for listings; `suffixes` the endings by which it is given a path that has no entry.
+    `default_location` is the name, below `storage.data_dir`, of the database that exists when nothing is configured;
+    `standalone=True` says that the engine can serve then. `searches_many=True` says that the storage has
+    `search_many`.
     """
 
     kind: ClassVar[str] = "storage"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from haiku.rag.config import StorageSection
 from haiku.rag.contracts.filters import Filter
 from haiku.rag.contracts.storage import CandidateQuery, Database, DatabaseInfo, DatabaseRef, DocumentWrite, OpenMode
-from haiku.rag.errors import FilterError, MissingDatabaseError, ReadOnlyError, TagError
+from haiku.rag.errors import DocumentConflictError, FilterError, MissingDatabaseError, ReadOnlyError, TagError
 from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
 from haiku.rag.testing.memory_search import candidates
 from haiku.rag.testing.memory_server import MemoryServer, MemoryState, StoredDocument, memory_server, now
@@ -166,6 +166,9 @@ class MemoryDatabase:
         stored = state.documents.get(document_id)
         if stored is None:
             return None
+        holder = None if uri is None else state.by_uri(uri)
+        if holder is not None and holder.row.id != document_id:
+            raise DocumentConflictError(f"another document of database '{self._ref.name}' has the URI '{uri}'.")
         given = {"uri": uri, "title": title, "metadata": None if metadata is None else dict(metadata)}
         changes = {key: value for key, value in given.items() if value is not None}
         return state.put(stored.row.model_copy(update={**changes, "updated_at": now()}), stored.parts)

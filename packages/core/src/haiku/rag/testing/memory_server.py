@@ -35,10 +35,7 @@ class MemoryState:
     updated_at: datetime | None = None
 
     def put(self, row: Document, parts: DocumentWrite) -> Document:
-        """Store a document, in place of the one with its id and of any other with its URI."""
-        same_uri = [other.row.id for other in self.documents.values() if row.uri and other.row.uri == row.uri]
-        for other in same_uri:
-            del self.documents[other]
+        """Store a document, in place of the one with its id."""
         tokens = [words(chunk.contextualized()) for chunk in parts.chunks]
         self.documents[row.id] = StoredDocument(row=row, parts=parts, words=tokens)
         self.updated_at = row.updated_at

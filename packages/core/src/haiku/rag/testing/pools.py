@@ -1,14 +1,13 @@
 """Made-up pools of candidates, as several databases would offer them."""
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from haiku.rag.contracts.candidates import candidate_table
 from haiku.rag.contracts.fusion import FusionContext
+from haiku.rag.federation.rank import pool_candidates
 from haiku.rag.models import SearchType
 
 _COSINES = st.one_of(st.floats(-1, 1, width=32), st.sampled_from([0.0, 0.5, 0.5, 1.0, -1.0]))
@@ -60,9 +59,7 @@ def _with_holes(draw: st.DrawFn, table: pa.Table) -> pa.Table:
 
 def pool_table(pool: Pool) -> pa.Table:
     """The pool as a fusion is given it."""
-    together: Any = pa.concat_tables(pool.tables).combine_chunks()
-    source = np.repeat(np.arange(len(pool.tables), dtype=np.int32), [table.num_rows for table in pool.tables])
-    return together.append_column("source", pa.array(source))
+    return pool_candidates(pool.tables)
 
 
 def context_for(pool: Pool) -> FusionContext:

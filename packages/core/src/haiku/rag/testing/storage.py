@@ -19,7 +19,8 @@ Writing and reading
 14. Items come in order; pictures and page images by ref, and None where there is none.
 15. Chunks come by id in the order asked, missing ones left out, with their document's fields and without vectors.
 16. Deleting removes every part; False where there was nothing.
-17. Updating changes what is given, also what filters and chunks see, and leaves the content; None for no document.
+17. Updating changes what is given, also what filters and chunks see, and leaves the content; None for no document. A
+    URI that another document has is a `DocumentConflictError`, and both stay as they were.
 18. Listing is by creation, then id, in windows; content comes when it is asked for; counts agree.
 19. Texts come back as they were, whatever is in them. Nothing to write, and documents without chunks, are fine.
 20. Writers of one URI at once leave one document, with all its chunks from one of them.

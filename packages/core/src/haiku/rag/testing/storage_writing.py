@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import pytest
 
 from haiku.rag.contracts.filters import Comparison
 from haiku.rag.contracts.storage import Database, OpenMode
+from haiku.rag.errors import DocumentConflictError
 from haiku.rag.models import DocumentItem, EmbeddingIdentity
 from haiku.rag.testing.storage_fixtures import (
     OpenDatabase,
@@ -152,6 +154,11 @@ class WritingClauses(StorageFixtures):
         assert left is not None
         assert (left.uri, left.title, left.metadata) == ("mem:2", "after", {})
         assert await database.update("nothing", uri=None, title="x", metadata=None) is None
+        (other,) = await database.write([document("other words", uri="mem:3")])
+        with pytest.raises(DocumentConflictError):
+            await database.update(other.id, uri="mem:2", title="taken", metadata=None)
+        assert await database.document_by_uri("mem:2") == left
+        assert await database.document_by_uri("mem:3") == other
 
     async def test_18_listing_is_by_creation_in_windows(self, open_database: OpenDatabase) -> None:
         database = await open_database()

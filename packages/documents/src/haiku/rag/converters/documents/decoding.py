@@ -7,6 +7,7 @@ from charset_normalizer import from_bytes
 
 from haiku.rag.contracts import SourceContent
 from haiku.rag.errors import ConversionError
+from haiku.rag.models.text import clean_text
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -47,7 +48,7 @@ def decode(content: SourceContent, *, declared: str | None = None) -> str:
     `ConversionError` where there is no text: nothing at all, or binary data.
     """
     if not content.data.strip(b" \t\r\n\0"):
-        raise ConversionError(f"'{content.name}' is empty: there is nothing to index. Leave it out, or fill it.")
+        raise empty(content.name)
     text = _decode(content.data, [label for label in (content.encoding, declared) if label])
     if text is None:
         raise ConversionError(
@@ -59,15 +60,18 @@ def decode(content: SourceContent, *, declared: str | None = None) -> str:
 def require_text(text: str, name: str) -> str:
     """The text, unless it is blank: then `ConversionError`."""
     if not text.strip():
-        raise ConversionError(f"'{name}' is empty: it holds no text to index. Leave it out, or fill it.")
+        raise empty(name)
     return text
+
+
+def empty(name: str) -> ConversionError:
+    """The error for a file that holds no text."""
+    return ConversionError(f"'{name}' is empty: it holds no text to index. Leave it out, or fill it.")
 
 
 def clean(text: str) -> str:
     """Well-formed text: surrogate pairs joined and lone ones replaced, no NUL, one kind of line end, no BOM."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    return clean_text(text).replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 
 def _decode(data: bytes, labels: list[str]) -> str | None:

@@ -8,6 +8,7 @@ from pypdfium2 import raw
 
 from haiku.rag.config import AppConfig
 from haiku.rag.contracts import SourceContent
+from haiku.rag.converters.documents.decoding import empty
 from haiku.rag.converters.documents.items import ItemList
 from haiku.rag.converters.documents.pdf_lines import Line, page_lines
 from haiku.rag.converters.documents.pdf_paragraphs import add_paragraphs, heading_levels
@@ -26,7 +27,7 @@ class PdfConverter:
     def convert(self, content: SourceContent) -> ParsedDocument:
         """The parsed document. `ConversionError` for a file that is broken, encrypted, or has no text layer."""
         if not content.data:
-            raise ConversionError(f"'{content.name}' is empty: there is nothing to index. Leave it out, or fill it.")
+            raise empty(content.name)
         with LOCK:
             title, pages = _read(content)
         levels = heading_levels(pages)

@@ -79,6 +79,10 @@ class TextEmbedder:
 
     async def close(self) -> None:
         """Release the model and the tokenizer; a later call loads them again."""
+        await anyio.to_thread.run_sync(self._release)
+
+    def _release(self) -> None:
+        """Forget what is loaded. Blocking: a load that is under way in another thread is waited for."""
         self._model.clear()
         self._tokenizer.clear()
 

@@ -11,6 +11,7 @@ from haiku.rag.contracts import CandidateQuery, DatabaseInfo, DatabaseRef, Docum
 from haiku.rag.contracts.filters import Filter
 from haiku.rag.errors import ReadOnlyError
 from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
+from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.filter_rows import selected
 from haiku.rag.storage.lancedb.live import LiveTables
@@ -20,7 +21,6 @@ from haiku.rag.storage.lancedb.schema import SCHEMA_VERSION
 from haiku.rag.storage.lancedb.search import Search, candidates, query_vector, query_words
 from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
 from haiku.rag.storage.lancedb.tables import Tables
-from haiku.rag.storage.lancedb.text import clean
 from haiku.rag.storage.lancedb.upkeep import Upkeep
 from haiku.rag.storage.lancedb.vectors import MemoryBudget, VectorStore
 from haiku.rag.storage.lancedb.writing import Writer
@@ -114,11 +114,11 @@ class LanceDBDatabase:
 
     async def document_by_uri(self, uri: str) -> Document | None:
         """One document with its content."""
-        return await self._document(lambda state: state.first("uri", clean(uri)))
+        return await self._document(lambda state: state.first("uri", clean_text(uri)))
 
     async def document_by_title(self, title: str) -> Document | None:
         """The first document, by creation, with exactly this title."""
-        return await self._document(lambda state: state.first("title", clean(title)))
+        return await self._document(lambda state: state.first("title", clean_text(title)))
 
     async def items(self, document_id: str) -> list[DocumentItem]:
         """A document's items in reading order."""

@@ -7,10 +7,11 @@ import pyarrow.compute as pc
 
 from haiku.rag.contracts.filters import FILTER_FIELDS, And, Comparison, Filter, Not, Or
 from haiku.rag.errors import FilterError
+from haiku.rag.models.text import clean_text
 from haiku.rag.plugins.messages import suggestion
 from haiku.rag.storage.lancedb.filter_text import parse_filter
 from haiku.rag.storage.lancedb.state import DocumentState
-from haiku.rag.storage.lancedb.text import clean, one_of
+from haiku.rag.storage.lancedb.text import one_of
 
 
 def selected(state: DocumentState, condition: str | Filter) -> list[int]:
@@ -59,12 +60,12 @@ def _column(table: pa.Table, field: str) -> pa.ChunkedArray:
 def _compare(column: pa.ChunkedArray, node: Comparison) -> pa.ChunkedArray:
     match node.operator, node.value:
         case "=", str(value):
-            return pc.equal(column, clean(value))
+            return pc.equal(column, clean_text(value))
         case "!=", str(value):
-            return pc.not_equal(column, clean(value))
+            return pc.not_equal(column, clean_text(value))
         case "like", str(value):
-            return pc.match_like(column, clean(value))
+            return pc.match_like(column, clean_text(value))
         case "in", tuple(values):
             # A null is in no list: is_in would otherwise look for it among the values.
-            return pc.is_in(column, value_set=pa.array([clean(value) for value in values], pa.string()))
+            return pc.is_in(column, value_set=pa.array([clean_text(value) for value in values], pa.string()))
     raise FilterError(f"the filter's operator '{node.operator}' does not go with the value that it has.")

@@ -7,9 +7,10 @@ from typing import Any
 from uuid import uuid4
 
 from haiku.rag.contracts import DocumentWrite
-from haiku.rag.errors import StorageError
+from haiku.rag.errors import DocumentConflictError
+from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.rows import Placed, Vectors, document_key, new_revision
-from haiku.rag.storage.lancedb.text import clean, one_of
+from haiku.rag.storage.lancedb.text import one_of
 
 Row = Mapping[str, Any]
 
@@ -17,7 +18,7 @@ Row = Mapping[str, Any]
 def batch_keys(documents: Sequence[DocumentWrite]) -> list[str]:
     """A key for each document; of those that share one, the last is stored."""
     return [
-        document_key(uri=document.uri, document_id=clean(document.id) if document.id else str(uuid4()))
+        document_key(uri=document.uri, document_id=clean_text(document.id) if document.id else str(uuid4()))
         for document in documents
     ]
 
@@ -61,7 +62,7 @@ def _replaced(
     key: str, document: DocumentWrite, by_key: Mapping[str, Row], by_id: Mapping[str, Row], database: str
 ) -> Row | None:
     holder = by_key.get(key)
-    own = by_id.get(clean(document.id)) if document.id else None
+    own = by_id.get(clean_text(document.id)) if document.id else None
     if holder and own and holder["id"] != own["id"]:
         raise uri_is_taken(document.uri, database)
     return holder or own
@@ -69,13 +70,13 @@ def _replaced(
 
 def _new_id(key: str, document: DocumentWrite) -> str:
     if document.id:
-        return clean(document.id)
+        return clean_text(document.id)
     return str(uuid4()) if document.uri is not None else key.removeprefix("id:")
 
 
-def uri_is_taken(uri: str | None, database: str) -> StorageError:
+def uri_is_taken(uri: str | None, database: str) -> DocumentConflictError:
     """The error for a URI that another document holds."""
-    return StorageError(
+    return DocumentConflictError(
         f"another document of database '{database}' has the URI '{uri}'. Delete it first, or choose another URI.",
         source=database,
     )
@@ -86,7 +87,7 @@ def _refuse_shared_ids(placed: Mapping[str, Placed], database: str) -> None:
     if len(set(ids)) == len(ids):
         return
     shared = next(identifier for identifier in ids if ids.count(identifier) > 1)
-    raise StorageError(
+    raise DocumentConflictError(
         f"two documents of one batch for database '{database}' have the id '{shared}'. Give each its own.",
         source=database,
     )

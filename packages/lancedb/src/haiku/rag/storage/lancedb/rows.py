@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from haiku.rag.contracts import DocumentWrite
 from haiku.rag.errors import EmbeddingError, StorageError
 from haiku.rag.models import Chunk
+from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.schema import ITEMS_SCHEMA, PICTURES_SCHEMA, chunks_schema
-from haiku.rag.storage.lancedb.text import clean, searchable
+from haiku.rag.storage.lancedb.text import searchable
 
 Vectors = NDArray[np.float32]
 
@@ -39,7 +40,7 @@ class Placed:
 
 def document_key(*, uri: str | None, document_id: str) -> str:
     """What makes a document one: its URI, or its id where it has none."""
-    return f"id:{document_id}" if uri is None else f"uri:{clean(uri)}"
+    return f"id:{document_id}" if uri is None else f"uri:{clean_text(uri)}"
 
 
 def new_revision(nanoseconds: int) -> str:
@@ -81,7 +82,7 @@ def checked_vectors(document: DocumentWrite, dimension: int, database: str) -> V
 def as_json(value: Any, name: str) -> str:
     """JSON text, or `StorageError` for what JSON cannot hold."""
     try:
-        return clean(json.dumps(value, ensure_ascii=False))
+        return clean_text(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
         reason = str(error)
     raise StorageError(f"the metadata of {name} cannot be stored as JSON: {reason}.")
@@ -101,7 +102,7 @@ def _document_row(placed: Placed) -> dict[str, Any]:
         "uri": _clean(source.uri),
         "title": _clean(source.title),
         "metadata": as_json(dict(source.metadata), f"document '{source.uri or placed.id}'"),
-        "content": clean(source.content),
+        "content": clean_text(source.content),
         "content_hash": source.content_hash,
         "created_at": placed.created_at,
         "updated_at": placed.updated_at,
@@ -119,7 +120,7 @@ def chunk_rows(batch: Sequence[Placed], dimension: int) -> pa.Table:
             columns["document_id"].append(placed.id)
             columns["revision"].append(placed.revision)
             columns["position"].append(position)
-            columns["content"].append(clean(chunk.content))
+            columns["content"].append(clean_text(chunk.content))
             columns["text"].append(searchable(chunk.contextualized()))
             columns["details"].append(_details(chunk, placed))
     vectors = np.concatenate([placed.vectors for placed in batch])
@@ -140,9 +141,9 @@ def item_rows(batch: Sequence[Placed]) -> pa.Table:
             "document_id": placed.id,
             "revision": placed.revision,
             "position": position,
-            "ref": clean(item.ref),
-            "label": clean(item.label),
-            "text": clean(item.text),
+            "ref": clean_text(item.ref),
+            "label": clean_text(item.label),
+            "text": clean_text(item.text),
             "level": item.level,
             "page": item.page,
             "box": None if item.box is None else json.dumps(item.box),
@@ -156,7 +157,7 @@ def item_rows(batch: Sequence[Placed]) -> pa.Table:
 def picture_rows(batch: Sequence[Placed]) -> pa.Table:
     """The rows of the pictures table: pictures by their item's ref, page images by `page/N`."""
     rows = [
-        {"document_id": placed.id, "revision": placed.revision, "ref": clean(ref), "data": data}
+        {"document_id": placed.id, "revision": placed.revision, "ref": clean_text(ref), "data": data}
         for placed in batch
         for ref, data in _pictures(placed.source).items()
     ]
@@ -168,4 +169,4 @@ def _pictures(source: DocumentWrite) -> Mapping[str, bytes]:
 
 
 def _clean(text: str | None) -> str | None:
-    return None if text is None else clean(text)
+    return None if text is None else clean_text(text)

@@ -3,21 +3,12 @@
 import unicodedata
 from collections.abc import Iterable
 
-
-def clean(text: str) -> str:
-    """The text without NUL, and with U+FFFD for lone surrogates: what Arrow and the full-text index can hold."""
-    if "\0" in text:
-        text = text.replace("\0", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+from haiku.rag.models.text import clean_text
 
 
 def searchable(text: str) -> str:
     """The form in which texts and queries meet: cleaned, compatibility-normalised and case-folded."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean(text)).casefold())
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_text(text)).casefold())
 
 
 def has_words(text: str) -> bool:
@@ -27,7 +18,7 @@ def has_words(text: str) -> bool:
 
 def quoted(value: str) -> str:
     """The value as a string literal of a condition."""
-    return "'" + clean(value).replace("'", "''") + "'"
+    return "'" + clean_text(value).replace("'", "''") + "'"
 
 
 def one_of(column: str, values: Iterable[str], *, negated: bool = False) -> str:

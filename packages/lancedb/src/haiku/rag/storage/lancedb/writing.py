@@ -12,6 +12,7 @@ import pyarrow as pa
 from haiku.rag.contracts import DocumentWrite
 from haiku.rag.errors import StorageError
 from haiku.rag.models import Document
+from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.commits import committed
 from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.placing import batch_keys, holders_condition, place, uri_is_taken
@@ -28,7 +29,7 @@ from haiku.rag.storage.lancedb.rows import (
 )
 from haiku.rag.storage.lancedb.state import document_from_row
 from haiku.rag.storage.lancedb.tables import Tables
-from haiku.rag.storage.lancedb.text import clean, one_of, quoted
+from haiku.rag.storage.lancedb.text import one_of, quoted
 from haiku.rag.storage.lancedb.upkeep import Upkeep
 
 COMMIT_WITHIN_NS = 30 * 60 * 10**9
@@ -67,9 +68,9 @@ class Writer:
         """Change what is given, in one commit, on whatever revision is current then."""
         changes: dict[str, Any] = {}
         if uri is not None:
-            changes |= {"uri": clean(uri), "key": document_key(uri=uri, document_id=document_id)}
+            changes |= {"uri": clean_text(uri), "key": document_key(uri=uri, document_id=document_id)}
         if title is not None:
-            changes["title"] = clean(title)
+            changes["title"] = clean_text(title)
         if metadata is not None:
             changes["metadata"] = as_json(dict(metadata), f"document '{document_id}'")
         async with self._lock:
