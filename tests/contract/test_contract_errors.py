@@ -276,7 +276,8 @@ async def test_E6_missing_empty_late_and_well_each_have_a_status(pair: World) ->
     pair.empty("late")
     pair.hold("late", "search")
     async with pair.client("ok", "empty", "gone", "late", search={"timeout_s": 0.2}) as client:
-        found = await client.search(QUERY, on_unavailable="skip")
+        with anyio.fail_after(10):
+            found = await client.search(QUERY, on_unavailable="skip")
     assert {entry.name: entry.status for entry in found.report.databases} == {
         "ok": "ok",
         "empty": "empty",
@@ -291,9 +292,10 @@ async def test_E6_missing_empty_late_and_well_each_have_a_status(pair: World) ->
 async def test_E6_a_database_that_runs_over_the_time_counts_as_unavailable(pair: World, operation: str) -> None:
     pair.hold("bad", operation)
     async with pair.client("ok", "bad", search={"timeout_s": 0.2}) as client:
-        with pytest.raises(SourceUnavailableError, match="'bad' did not answer in time.*raise search.timeout_s"):
-            await client.search(QUERY)
-        assert ids(await client.search(QUERY, on_unavailable="skip")) == [("ok", "good")]
+        with anyio.fail_after(10):
+            with pytest.raises(SourceUnavailableError, match="'bad' did not answer in time.*raise search.timeout_s"):
+                await client.search(QUERY)
+            assert ids(await client.search(QUERY, on_unavailable="skip")) == [("ok", "good")]
 
 
 @pytest.mark.parametrize("read", [read for read in READS if read not in ("search", "full text")])
@@ -492,7 +494,7 @@ async def test_E1_a_dead_object_store_leaks_neither_bucket_nor_host(caplog: pyte
     for host in (f"{MARKER}.localhost", "127.0.0.1"):
         config = lancedb(f"s3://{MARKER}/{MARKER}", timeout_s=60, aws_endpoint=f"http://{host}:{port}", **DEAD)
         said = await told(config, caplog, writing=False)
-        assert "cannot be read" in said[0]
+        assert "could not be opened: the store did not answer" in said[0]
         assert MARKER not in " ".join(said)
 
 

@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import numpy as np
-from numpy.typing import NDArray
-
 from haiku.rag.client.conversion import Conversion
+from haiku.rag.client.embedding import vectors_of, with_pictures
 from haiku.rag.contracts.storage import Database, DatabaseRef, DocumentWrite
-from haiku.rag.errors import ConversionError, DocumentNotFoundError, EmbeddingError
+from haiku.rag.errors import ConversionError, DocumentNotFoundError
 from haiku.rag.federation.boundary import attempt
 from haiku.rag.federation.listing import placed
 from haiku.rag.models import Chunk, Document, DocumentImport, ParsedDocument
@@ -58,14 +56,12 @@ class Writer:
     ) -> DocumentWrite:
         """Chunk and embed what is missing of a document that was accepted."""
         _check_metadata(document.metadata)
-        chunks = document.chunks
-        if chunks is None:
-            parsed = ParsedDocument(items=document.items, content=document.content, title=document.title)
-            chunks = await self._conversion.chunk(parsed)
+        chunks = await self._cut(document) if document.chunks is None else document.chunks
         numbered = [
             chunk.model_copy(update={"id": chunk.id or str(uuid4()), "order": order})
             for order, chunk in enumerate(chunks)
         ]
+        session = self._session
         return DocumentWrite(
             id=document_id,
             uri=document.uri,
@@ -75,7 +71,9 @@ class Writer:
             content_hash=content_hash,
             items=document.items,
             chunks=numbered,
-            vectors=await self._vectors(numbered),
+            vectors=await vectors_of(
+                session.embedder, numbered, document.pictures, batch_size=session.config.embeddings.batch_size
+            ),
             pictures=document.pictures,
             page_images=document.page_images,
         )
@@ -177,36 +175,17 @@ class Writer:
         await self._session.kernel.observe("haiku_rag_after_ingest", document=seen)
         return seen
 
-    async def _vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32]:
-        dimension = self._session.embedder.identity.dimension
-        vectors = np.zeros((len(chunks), dimension), dtype=np.float32)
-        missing = [index for index, chunk in enumerate(chunks) if chunk.embedding is None]
-        for index, chunk in enumerate(chunks):
-            if chunk.embedding is not None:
-                vectors[index] = _checked_embedding(chunk.embedding, dimension, index)
-        size = self._session.config.embeddings.batch_size
-        for start in range(0, len(missing), size):
-            batch = missing[start : start + size]
-            texts = [chunks[index].contextualized() for index in batch]
-            made = np.asarray(await self._session.embedder.embed_documents(texts), dtype=np.float32)
-            if made.shape != (len(batch), dimension) or not np.isfinite(made).all():
-                raise EmbeddingError(
-                    f"the embedder returned vectors of shape {made.shape} or not finite, and {len(batch)} of "
-                    f"{dimension} finite numbers were wanted."
-                )
-            vectors[batch] = made
-        return vectors
+    async def _cut(self, document: DocumentImport) -> list[Chunk]:
+        """The document's chunks; a picture is one of its own where the embedder reads pictures."""
+        pictures = document.pictures if "image" in self._session.embedder.modalities else {}
+        if pictures and not document.content.strip():
+            return with_pictures([], document.items, pictures)
+        parsed = ParsedDocument(items=document.items, content=document.content, title=document.title)
+        return with_pictures(await self._conversion.chunk(parsed), document.items, pictures)
 
 
 async def _nothing(database: Database) -> None:
     """Opening is all that is wanted."""
-
-
-def _checked_embedding(embedding: Sequence[float], dimension: int, index: int) -> NDArray[np.float32]:
-    vector = np.asarray(embedding, dtype=np.float32)
-    if vector.shape != (dimension,) or not np.isfinite(vector).all():
-        raise EmbeddingError(f"the embedding of chunk {index} is not {dimension} finite numbers.")
-    return vector
 
 
 def _check_metadata(metadata: Mapping[str, Any]) -> None:

@@ -40,7 +40,10 @@ class ResultReport(Model):
 
 
 class SearchReport(Model):
-    """The report of one search. `stages` maps a stage to its duration in milliseconds."""
+    """The report of one search.
+
+    `stages` maps a stage to its duration in milliseconds; `warnings` are sentences for the user that plugins add.
+    """
 
     databases: list[DatabaseReport] = Field(default_factory=list)
     results: list[ResultReport] = Field(default_factory=list)
