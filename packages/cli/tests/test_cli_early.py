@@ -16,6 +16,8 @@ from haiku.rag.cli.early import plugin_settings
         ("plugins: [", ((), ())),
         ("plugins: \xff", ((), ())),
         ("plugins: a", ((), ())),
+        ("plugins: {disabled: [a]}\nsince: 2001-99-99", ((), ())),
+        ("plugins: " + "[" * 5000, ((), ())),
         ("- plugins", ((), ())),
     ],
 )
@@ -42,3 +44,8 @@ def test_the_file_is_found_where_the_configuration_is(tmp_path: Path, monkeypatc
     assert plugin_settings(None) == (("env",), ())
     assert plugin_settings(write(tmp_path / "named.yaml", "named")) == (("named",), ())
     assert plugin_settings("gone.yaml") == ((), ())
+
+
+@pytest.mark.parametrize("named", ["~no-such-user-here/some.yaml", "/dev/zero"])
+def test_a_place_that_is_no_file_means_none(named: str) -> None:
+    assert plugin_settings(named) == ((), ())

@@ -110,7 +110,9 @@ async def test_a_folder_that_cannot_be_read_says_why(
 
     monkeypatch.setattr(os, "scandir", refuse)
     refused = [tmp_path / "sub"]
-    assert await names(source, tmp_path) == ["a.md"]
+    assert await names(source, tmp_path) == ["a.md", "sub"]
+    with pytest.raises(UnsupportedSourceError, match="sub' cannot be read: Permission denied"):
+        await source.fetch(str(tmp_path / "sub"))
     refused = [tmp_path]
     with pytest.raises(UnsupportedSourceError, match="the folder '.*' cannot be read: Permission denied"):
         await names(source, tmp_path)

@@ -150,3 +150,10 @@ def test_a_page_of_a_title_alone_is_read_by_it(convert):
 def test_a_page_without_text_is_refused(convert, page):
     with pytest.raises(ConversionError, match=r"'page\.html' is empty"):
         convert(page)
+
+
+def test_a_number_longer_than_any_that_is_meant_counts_as_one(content):
+    huge = "9" * 5000
+    page = f"<ol start='{huge}'><li>entry</li></ol><table><tr><td colspan='{huge}'>cell</td><td>b</td></tr></table>"
+    texts = [item.text for item in HtmlConverter().convert(content(page, "page.html")).items]
+    assert texts == ["1. entry", "| cell | b |"]

@@ -121,3 +121,17 @@ def test_an_empty_file_is_refused(convert):
 
 def test_front_matter_without_any_value_still_holds_text(convert):
     assert convert("---\na:\n---\n").content == "a:"
+
+
+def test_a_field_that_never_comes_costs_no_time(convert):
+    document = convert("---\n" + "# c\n" * 3000 + "body")
+    assert document.content.endswith("body")
+
+
+@pytest.mark.parametrize(
+    ("field", "title"),
+    [("'One'", "One"), ('"Two"', "Two"), ("Three", "Three"), ("'Four", "'Four"), ("five" + " " * 50_000 + "!", None)],
+)
+def test_a_title_loses_its_quotes_however_long_it_is(convert, field, title):
+    found = convert(f"---\ntitle: {field}\n---\nbody").title
+    assert found == title if title else found.endswith("!")

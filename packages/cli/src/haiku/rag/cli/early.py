@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ def plugin_settings(config_path: str | None) -> tuple[Names, Names]:
     """
     for place in _places(config_path):
         try:
-            data = place.read_bytes()
+            data = place.read_bytes() if place.is_file() else None  # a device might never end
         except OSError:
+            continue
+        if data is None:
             continue
         section = _section(data) if b"plugins" in data else {}
         return _names(section.get("disabled")), _names(section.get("prefer"))
@@ -27,7 +30,8 @@ def plugin_settings(config_path: str | None) -> tuple[Names, Names]:
 def _places(config_path: str | None) -> Iterator[Path]:
     named = config_path or os.environ.get("HAIKU_RAG_CONFIG_PATH")
     if named:
-        yield Path(named).expanduser()
+        with suppress(RuntimeError):  # a user that is not known
+            yield Path(named).expanduser()
         return
     yield Path("haiku.rag.yaml")
     from platformdirs import user_data_path
@@ -40,7 +44,7 @@ def _section(data: bytes) -> Mapping[str, Any]:
 
     try:
         whole = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     section = whole.get("plugins") if isinstance(whole, Mapping) else None
     return section if isinstance(section, Mapping) else {}

@@ -8,7 +8,7 @@ import click
 
 from haiku.rag.cli.boundary import USAGE, Failure, reported
 from haiku.rag.cli.early import plugin_settings
-from haiku.rag.cli.output import print_what_fits
+from haiku.rag.cli.output import open_closed_streams, print_what_fits
 from haiku.rag.errors import HaikuRagError, PluginNotLoadedError
 from haiku.rag.plugins import CommandRecord, messages
 from haiku.rag.plugins.catalogue import extra_for
@@ -46,6 +46,7 @@ class CommandGroup(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse the options before the command."""
+        open_closed_streams()
         print_what_fits()
         return super().make_context(info_name, args, parent, **extra)
 

@@ -2,11 +2,16 @@
 
 import io
 import json
+import os
+import re
 import sys
 import unicodedata
 from typing import Any
 
 import click
+
+_C1_CONTROL = re.compile("[\x7f-\x9f]")
+"""The control characters that JSON lets stand, and that a terminal would act on."""
 
 
 def literal(text: str) -> str:
@@ -30,7 +35,7 @@ def print_json(value: Any) -> None:
     from pydantic_core import to_jsonable_python
 
     plain = to_jsonable_python(value, inf_nan_mode="null")
-    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    text = _C1_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(plain, ensure_ascii=False, indent=2))
     click.echo(text.encode("utf-8", "replace") + b"\n", nl=False)
 
 
@@ -42,6 +47,13 @@ def notice(text: str) -> None:
 def warning(text: str) -> None:
     """A line about something that went wrong without stopping the command."""
     notice(f"Warning: {text}")
+
+
+def open_closed_streams() -> None:
+    """Stand the null device in for a standard stream that was closed before the program began."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, mode), encoding="utf-8", errors="replace"))
 
 
 def print_what_fits() -> None:

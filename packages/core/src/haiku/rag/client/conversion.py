@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +13,7 @@ import anyio
 from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent
 from haiku.rag.errors import ConversionError, HaikuRagError, UnsupportedSourceError
 from haiku.rag.models import Chunk, ParsedDocument
+from haiku.rag.models.text import shown_address
 from haiku.rag.plugins import ChunkerRecord, ConverterRecord, SourceRecord
 from haiku.rag.plugins.messages import install_line
 
@@ -48,12 +49,18 @@ class Conversion:
 
     async def discover(self, location: str | Path) -> AsyncIterator[str]:
         """The URIs of the documents at a path or URL."""
-        async for uri in self.source_for(str(location)).discover(str(location)):
+        source = self.source_for(str(location))
+
+        async def found() -> list[str]:
+            return [uri async for uri in source.discover(str(location))]
+
+        for uri in await _from_source(found, location):
             yield uri
 
     async def fetch(self, location: str | Path) -> SourceContent:
         """The bytes of one document."""
-        return await self.source_for(str(location)).fetch(str(location))
+        source = self.source_for(str(location))
+        return await _from_source(partial(source.fetch, str(location)), location)
 
     async def convert(self, content: SourceContent) -> ParsedDocument:
         """The parsed document; `ConversionError` where nothing readable is in it."""
@@ -92,6 +99,18 @@ class Conversion:
         record = self._kernel.choose(matching, f"reading '{kind or content.name}'")
         converter: Converter = self._kernel.create("converter", record.name, self._session.config)
         return converter
+
+
+async def _from_source(work: Callable[[], Awaitable[T]], location: str | Path) -> T:
+    """A defect in a source is that document's failure, and its words, which may hold the whole address, stay out."""
+    try:
+        return await work()
+    except HaikuRagError:
+        raise
+    except Exception as error:  # the plugin boundary: the next document may be well
+        logger.debug("a source failed", exc_info=True)
+        kind = type(error).__name__
+    raise UnsupportedSourceError(f"'{shown_address(str(location))}' could not be read ({kind}).")
 
 
 async def _off_loop(work: Callable[[], T], failure: str) -> T:

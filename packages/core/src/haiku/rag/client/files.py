@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import anyio
 
-from haiku.rag.config.models import expanded
+from haiku.rag.config.models import absolute
 from haiku.rag.contracts.conversion import SourceContent
 from haiku.rag.errors import UnsupportedSourceError
 from haiku.rag.plugins import ConverterRecord
@@ -48,6 +48,8 @@ class FileSource:
 
     def _read(self, path: Path) -> SourceContent:
         try:
+            if path.is_dir():
+                os.scandir(path).close()  # says why a folder was not walked
             if path.exists() and not path.is_file():
                 raise UnsupportedSourceError(f"'{path}' is not a regular file.")
             if path.stat().st_size > self._max_bytes:
@@ -59,16 +61,20 @@ class FileSource:
             raise UnsupportedSourceError(f"'{path}' cannot be read: {error.strerror}.") from None
 
     def _walk(self, root: Path) -> Iterator[Path]:
-        def refuse(error: OSError) -> None:
+        closed: list[Path] = []
+
+        def note(error: OSError) -> None:
             if error.filename == str(root):
                 raise UnsupportedSourceError(f"the folder '{root}' cannot be read: {error.strerror}.") from None
+            closed.append(Path(error.filename))
 
-        for folder, names, files in os.walk(root, onerror=refuse):
+        for folder, names, files in os.walk(root, onerror=note):
             names[:] = sorted(name for name in names if not name.startswith(".") and name not in SKIPPED_FOLDERS)
             for name in files:
                 path = Path(folder, name)
                 if any(record.reads(name) for record in self._converters) and not path.is_symlink():
                     yield path
+        yield from closed  # each is a failure of its own when it is fetched
 
 
 def local_path(location: str) -> Path:
@@ -77,4 +83,4 @@ def local_path(location: str) -> Path:
         return Path(unquote(urlsplit(location).path, errors="surrogateescape"))
     if "\0" in location or not location.strip():
         raise UnsupportedSourceError("the path is blank or holds a NUL character.")
-    return expanded(location).absolute()
+    return absolute(location)

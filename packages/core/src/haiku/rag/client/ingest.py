@@ -18,7 +18,7 @@ from haiku.rag.errors import (
     UnsupportedSourceError,
 )
 from haiku.rag.models import Document, DocumentImport
-from haiku.rag.models.text import clean_text
+from haiku.rag.models.text import clean_text, shown_address
 
 if TYPE_CHECKING:
     from haiku.rag.federation.session import Session
@@ -29,7 +29,7 @@ BATCH_CHUNKS = 512
 
 @dataclass(frozen=True, kw_only=True)
 class IngestFailure:
-    """A document that was not stored, and why."""
+    """A document that was not stored, and why. `uri` is without what may be secret: see `shown_address`."""
 
     uri: str
     reason: str
@@ -77,7 +77,7 @@ class Ingest:
             try:
                 stored = await self._added(writer, uri)
             except (ConversionError, UnsupportedSourceError) as error:
-                failure = IngestFailure(uri=uri, reason=clean_text(str(error)))
+                failure = IngestFailure(uri=shown_address(uri), reason=clean_text(str(error)))
                 yield IngestStep(done=done, total=len(uris), uri=uri, failure=failure)
                 continue
             yield IngestStep(done=done, total=len(uris), uri=uri, stored=stored)

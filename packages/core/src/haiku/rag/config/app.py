@@ -29,6 +29,7 @@ from haiku.rag.config.models import (
     RerankingConfig,
     SearchConfig,
     StorageConfig,
+    absolute,
     expanded,
 )
 from haiku.rag.config.section import Section, unknown_key
@@ -94,7 +95,7 @@ class AppConfig(BaseModel):
     @property
     def base_dir(self) -> Path:
         """What relative paths are relative to: the folder of the file, or the working directory."""
-        return self._base_dir or Path.cwd()
+        return self._base_dir or absolute(".")
 
     @property
     def inert_sections(self) -> Mapping[str, Any]:
@@ -114,7 +115,8 @@ class AppConfig(BaseModel):
 
     def resolve_path(self, text: str) -> Path:
         """An absolute local path: `~` expanded, a relative one taken from `base_dir`."""
-        return Path(self.base_dir, expanded(text)).absolute()
+        path = expanded(text)
+        return path if path.is_absolute() else absolute(Path(self.base_dir, path))
 
 
 def _kernel_of(settings: Any) -> Kernel:

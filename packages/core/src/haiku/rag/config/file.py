@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from haiku.rag.config.app import AppConfig
-from haiku.rag.config.models import default_data_dir, expanded
+from haiku.rag.config.models import absolute, default_data_dir, expanded
+from haiku.rag.config.yaml_text import parsed_yaml
 from haiku.rag.errors import ConfigError, MissingVariableError
 from haiku.rag.plugins.kernel import Kernel
 
@@ -31,9 +31,9 @@ def find_config(path: Path | str | None = None) -> Path | None:
             raise ConfigError(
                 f"there is no configuration file '{named}'. Create one with: haiku-rag init-config '{named}'"
             )
-        return chosen.absolute()
-    places = (Path.cwd() / FILE_NAME, default_data_dir() / FILE_NAME)
-    return next((place for place in places if place.is_file()), None)
+        return absolute(chosen)
+    places = (Path(FILE_NAME), default_data_dir() / FILE_NAME)  # the first is not there if its folder was removed
+    return next((place.absolute() for place in places if place.is_file()), None)
 
 
 def load_config(path: Path | str | None = None, *, kernel: Kernel | None = None) -> AppConfig:
@@ -63,13 +63,9 @@ def describe(error: ValidationError) -> str:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        data = yaml.safe_load(path.read_bytes())
+        data = parsed_yaml(path.read_bytes(), path.name)
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as a date that does not exist
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{path.name} is not valid YAML{where}.") from None
     if data is None:
         return {}
     if not isinstance(data, Mapping):

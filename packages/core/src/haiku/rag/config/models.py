@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
 from haiku.rag.config.section import NonBlank, Section
+from haiku.rag.errors import ConfigError
 
 
 def default_data_dir() -> Path:
@@ -24,6 +25,15 @@ def expanded(path: Path | str) -> Path:
         return Path(path)
 
 
+def absolute(path: Path | str) -> Path:
+    """The path from the root, `~` expanded; `ConfigError` for a relative one where the working directory is gone."""
+    try:
+        return expanded(path).absolute()
+    except FileNotFoundError:
+        reason = f"'{path}' is relative to the working directory, which was removed. Change to another one."
+    raise ConfigError(reason)
+
+
 def _finite(value: float) -> float:
     if not isfinite(value):
         raise PydanticCustomError("not_finite", "must be a finite number")
@@ -31,6 +41,8 @@ def _finite(value: float) -> float:
 
 
 def _data_dir(value: Any) -> Any:
+    if isinstance(value, str) and "\0" in value:
+        raise PydanticCustomError("control_character", "must not hold a NUL character")
     return default_data_dir() if value in (None, "") else expanded(value) if isinstance(value, str) else value
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from haiku.rag.config.models import expanded
+from haiku.rag.config.models import absolute, expanded
 from haiku.rag.contracts.storage import DatabaseRef
 from haiku.rag.errors import (
     AmbiguousDatabaseError,
@@ -223,4 +223,4 @@ def _at_path(config: AppConfig, selector: ScopeSelector) -> DatabaseRef:
     matching = [record for record in records if path.suffix in record.suffixes]
     purpose = f"databases named '*{path.suffix}'"
     record = config.kernel.choose(matching, purpose) if matching else config.kernel.default(StorageRecord)
-    return DatabaseRef(name=path.stem, location=str(path.absolute()), storage=record.name, given=True)
+    return DatabaseRef(name=path.stem, location=str(absolute(path)), storage=record.name, given=True)

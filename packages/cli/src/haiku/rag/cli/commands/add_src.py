@@ -16,6 +16,7 @@ from haiku.rag.cli.output import notice, print_json, print_text
 from haiku.rag.cli.progress import progress
 from haiku.rag.cli.runner import run
 from haiku.rag.errors import ConversionError, UnsupportedSourceError
+from haiku.rag.models.text import shown_address
 
 if TYPE_CHECKING:
     from haiku.rag.client import HaikuRAG, IngestFailure
@@ -33,7 +34,7 @@ class Tally:
         """Store one source. What cannot be read is a failure among others; any other error is raised."""
         steps = 0
         try:
-            with progress(source) as show:
+            with progress(shown_address(source)) as show:
                 async for step in client.ingest(source, title=title, metadata=metadata):
                     steps += 1
                     self.stored += [document.model_copy(update={"content": None}) for document in step.stored]
@@ -48,7 +49,7 @@ class Tally:
     def _fail(self, source: str, reason: str) -> None:
         from haiku.rag.client import IngestFailure
 
-        self.failures.append(IngestFailure(uri=source, reason=reason))
+        self.failures.append(IngestFailure(uri=shown_address(source), reason=reason))
 
 
 @click.command()

@@ -203,8 +203,8 @@ def _cells(row: LexborNode) -> Iterator[str]:
     for cell in _children(row):
         if cell.tag in ("td", "th"):
             yield one_line(visible_text(cell))
-            span = cell.attributes.get("colspan") or ""
-            yield from [""] * (min(int(span), MAX_SPAN) - 1 if span.isascii() and span.isdigit() else 0)
+            span = _number(cell.attributes.get("colspan"))
+            yield from [""] * (min(span, MAX_SPAN) - 1)
 
 
 def _language(pre: LexborNode) -> str:
@@ -218,5 +218,9 @@ def _language(pre: LexborNode) -> str:
 
 
 def _first_number(node: LexborNode) -> int:
-    start = node.attributes.get("start") or ""
-    return int(start) if start.isascii() and start.isdigit() else 1
+    return _number(node.attributes.get("start"))
+
+
+def _number(text: str | None) -> int:
+    """A number in an attribute; 1 where it is none, or longer than any that is meant."""
+    return int(text) if text and len(text) < 10 and text.isascii() and text.isdigit() else 1

@@ -13,6 +13,7 @@ import httpx
 from haiku.rag.config import AppConfig
 from haiku.rag.contracts import SourceContent
 from haiku.rag.errors import UnsupportedSourceError
+from haiku.rag.models.text import shown_address
 
 USER_AGENT = "haiku-rag"
 MAX_REDIRECTS = 5
@@ -53,10 +54,10 @@ class HttpSource:
             reason = f"redirects more than {MAX_REDIRECTS} times"
         except httpx.ConnectError:
             reason = "could not be reached"
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, ExceptionGroup) as error:  # a group: no such port
             reason = f"could not be read ({type(error).__name__})"
         # The cause stays out: its text and its request hold the whole URL.
-        raise UnsupportedSourceError(f"'{shown(uri)}' {reason}. Check the address and the network.") from None
+        raise UnsupportedSourceError(f"'{shown_address(uri)}' {reason}. Check the address and the network.") from None
 
     async def _fetch(self, uri: str) -> SourceContent:
         if self._tls is None:
@@ -73,7 +74,7 @@ class HttpSource:
         ):
             if not response.is_success:
                 answer = _status(response.status_code)
-                raise UnsupportedSourceError(f"'{shown(uri)}' answered {answer}. Check the address.")
+                raise UnsupportedSourceError(f"'{shown_address(uri)}' answered {answer}. Check the address.")
             data = await self._body(response, uri)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         return SourceContent(
@@ -90,23 +91,13 @@ class HttpSource:
             body += block
             if len(body) > self._max_bytes:
                 limit = f"{self._max_bytes} bytes, the limit processing.max_file_bytes"
-                raise UnsupportedSourceError(f"'{shown(uri)}' is larger than {limit}. Raise it to read this.")
+                raise UnsupportedSourceError(f"'{shown_address(uri)}' is larger than {limit}. Raise it to read this.")
         return bytes(body)
 
 
 def http_source(config: AppConfig) -> HttpSource:
     """The factory that the record names."""
     return HttpSource(max_bytes=config.processing.max_file_bytes)
-
-
-def shown(uri: str) -> str:
-    """A URL as messages give it: without user, password, query and fragment, which may hold secrets."""
-    try:
-        parts = urlsplit(uri)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return uri.partition(":")[0] + "://…"
-    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def _without_user(uri: str) -> str:

@@ -15,11 +15,10 @@ from haiku.rag.converters.documents.prose import join_lines
 from haiku.rag.models import ParsedDocument
 
 FRONT_MATTER = re.compile(
-    r"---[^\S\n]*\n(?P<fields>\s*(?:#.*\n\s*)*[\w-]+[^\S\n]*:.*?)^(?:---|\.\.\.)[^\S\n]*$\n?", re.DOTALL | re.MULTILINE
+    r"---[^\S\n]*\n(?P<fields>\s*(?:#[^\n]*\n\s*)*[\w-]+[^\S\n]*:.*?)^(?:---|\.\.\.)[^\S\n]*$\n?",
+    re.DOTALL | re.MULTILINE,
 )
-TITLE = re.compile(
-    r"^title[^\S\n]*:[^\S\n]*(?P<quote>[\"']?)(?P<title>[^\s>|].*?)(?P=quote)[^\S\n]*$", re.MULTILINE | re.IGNORECASE
-)
+TITLE = re.compile(r"^title[^\S\n]*:[^\S\n]*(?P<title>[^\s>|].*)$", re.MULTILINE | re.IGNORECASE)
 LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # The parser leaves out what is nested deeper than its limit, and its own limit of 20 is met by quoted mail.
 MAX_NESTING = 100
@@ -58,7 +57,11 @@ def split_front_matter(text: str) -> tuple[str, str]:
 def front_matter_title(fields: str) -> str | None:
     """The value of the field `title`, without its quotes."""
     found = TITLE.search(fields)
-    return found["title"].strip() if found else None
+    if found is None:
+        return None
+    title = found["title"].strip()
+    quoted = len(title) > 1 and title[0] == title[-1] and title[0] in "\"'"
+    return title[1:-1].strip() if quoted else title
 
 
 def _parser() -> MarkdownIt:

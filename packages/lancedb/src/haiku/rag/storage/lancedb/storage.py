@@ -14,7 +14,7 @@ from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.location import check_folder, make_folder
 from haiku.rag.storage.lancedb.schema import SETTINGS
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
-from haiku.rag.storage.lancedb.tables import create_tables, open_tables, table_names
+from haiku.rag.storage.lancedb.tables import create_tables, is_there, open_tables
 from haiku.rag.storage.lancedb.vectors import MemoryBudget
 
 INDEX_CACHE_BYTES = 1 << 30
@@ -46,7 +46,7 @@ class LanceDBStorage:
     async def _open(self, ref: DatabaseRef, mode: OpenMode, identity: EmbeddingIdentity | None) -> LanceDBDatabase:
         connection = await self._connect(ref)
         try:
-            if mode is OpenMode.CREATE and SETTINGS not in await table_names(connection):
+            if mode is OpenMode.CREATE and not await is_there(connection, SETTINGS):
                 if ref.path is not None:
                     await anyio.to_thread.run_sync(make_folder, ref.path)
                 await create_tables(connection, ref, identity)

@@ -77,11 +77,25 @@ async def table_names(connection: Any) -> set[str]:
             return names
 
 
+async def is_there(connection: Any, name: str) -> bool:
+    """Whether a table can be opened. A creation that was broken off may leave its folder, which is listed all the same."""
+    if name not in await table_names(connection):
+        return False
+    try:
+        table = await connection.open_table(name)
+    except ValueError as error:
+        if "was not found" not in str(error):
+            raise
+        return False
+    table.close()
+    return True
+
+
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
     """Open the tables; `MissingDatabaseError` where there is no complete database."""
-    if not {DOCUMENTS, CHUNKS, ITEMS, PICTURES, SETTINGS} <= await table_names(connection):
-        raise missing(ref)
     names = (DOCUMENTS, CHUNKS, ITEMS, PICTURES, SETTINGS)
+    if not set(names) <= await table_names(connection) or not await is_there(connection, SETTINGS):
+        raise missing(ref)
     documents, chunks, items, pictures, settings = await asyncio.gather(*map(connection.open_table, names))
     rows = (await settings.query().to_arrow()).to_pylist()
     settings.close()
@@ -135,6 +149,6 @@ async def _create(connection: Any, name: str, **content: Any) -> None:
     try:
         await connection.create_table(name, **content)
     except ENGINE_ERRORS:
-        # Another process was first, or an earlier creation was broken off: what is there serves.
-        if name not in await table_names(connection):
+        # Another process was first, or an earlier creation was broken off after this table: what is there serves.
+        if not await is_there(connection, name):
             raise
