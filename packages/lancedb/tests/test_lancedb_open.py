@@ -116,6 +116,29 @@ async def test_a_creation_that_was_broken_off_is_no_database_and_can_be_complete
     assert len(await database.write([make()])) == 1
 
 
+@pytest.mark.parametrize("name", ["settings", "pictures", "documents"])
+async def test_a_table_folder_that_a_full_disk_left_does_not_stand_in_the_way(open_database, location, make, name):
+    for folder in ("_versions", "_transactions", "data"):
+        (location / f"{name}.lance" / folder).mkdir(parents=True)
+    (location / f"{name}.lance" / "data" / "half.lance").write_bytes(b"")
+    with pytest.raises(MissingDatabaseError):
+        await open_database(mode=OpenMode.READ)
+    database = await open_database(mode=OpenMode.CREATE)
+    await database.write([make(uri="u")])
+    assert await database.count_documents(filter=None) == 1
+
+
+async def test_a_full_disk_at_the_last_table_leaves_no_database_and_a_creation_later_completes_it(
+    open_database, location, make
+):
+    database = await open_database(mode=OpenMode.CREATE)
+    await database.close()
+    shutil.rmtree(location / "settings.lance" / "_versions")
+    with pytest.raises(MissingDatabaseError):
+        await open_database(mode=OpenMode.READ)
+    assert await (await open_database(mode=OpenMode.CREATE)).write([make(uri="u")])
+
+
 async def test_a_database_without_its_settings_row_is_missing(open_database, location):
     await (await open_database()).close()
     connection = await lancedb.connect_async(location)

@@ -77,26 +77,33 @@ async def table_names(connection: Any) -> set[str]:
             return names
 
 
-async def is_there(connection: Any, name: str) -> bool:
-    """Whether a table can be opened. A creation that was broken off may leave its folder, which is listed all the same."""
-    if name not in await table_names(connection):
-        return False
+async def _opened(connection: Any, name: str) -> Any:
+    """The table; None where a creation that was broken off left its folder and nothing that can be opened."""
     try:
-        table = await connection.open_table(name)
+        return await connection.open_table(name)
     except ValueError as error:
         if "was not found" not in str(error):
             raise
-        return False
-    table.close()
-    return True
+        return None
+
+
+async def is_there(connection: Any, name: str) -> bool:
+    """Whether a table can be opened: being listed is not enough."""
+    table = await _opened(connection, name) if name in await table_names(connection) else None
+    if table is not None:
+        table.close()
+    return table is not None
 
 
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
     """Open the tables; `MissingDatabaseError` where there is no complete database."""
-    names = (DOCUMENTS, CHUNKS, ITEMS, PICTURES, SETTINGS)
-    if not set(names) <= await table_names(connection) or not await is_there(connection, SETTINGS):
+    names = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
+    if not {*names, SETTINGS} <= await table_names(connection):
         raise missing(ref)
-    documents, chunks, items, pictures, settings = await asyncio.gather(*map(connection.open_table, names))
+    settings = await _opened(connection, SETTINGS)
+    if settings is None:
+        raise missing(ref)
+    documents, chunks, items, pictures = await asyncio.gather(*map(connection.open_table, names))
     rows = (await settings.query().to_arrow()).to_pylist()
     settings.close()
     if not rows:
