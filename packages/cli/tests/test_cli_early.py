@@ -49,3 +49,14 @@ def test_the_file_is_found_where_the_configuration_is(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("named", ["~no-such-user-here/some.yaml", "/dev/zero"])
 def test_a_place_that_is_no_file_means_none(named: str) -> None:
     assert plugin_settings(named) == ((), ())
+
+
+def test_a_file_that_cannot_be_read_means_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "some.yaml"
+    path.write_text("plugins: {disabled: [a]}")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert plugin_settings(str(path)) == ((), ())

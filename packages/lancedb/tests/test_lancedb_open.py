@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -20,6 +21,7 @@ from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.storage.lancedb.schema import SETTINGS, SETTINGS_SCHEMA
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
 from haiku.rag.storage.lancedb.storage import LanceDBStorage, create_storage
+from haiku.rag.storage.lancedb.tables import is_there
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +139,18 @@ async def test_a_full_disk_at_the_last_table_leaves_no_database_and_a_creation_l
     with pytest.raises(MissingDatabaseError):
         await open_database(mode=OpenMode.READ)
     assert await (await open_database(mode=OpenMode.CREATE)).write([make(uri="u")])
+
+
+async def test_a_table_that_is_broken_is_not_taken_for_one_that_is_not_there():
+    class Broken:
+        async def open_table(self, name):
+            raise ValueError("corrupt manifest")
+
+        async def list_tables(self, page_token=None):
+            return SimpleNamespace(tables=[SETTINGS], page_token=None)
+
+    with pytest.raises(ValueError, match="corrupt manifest"):
+        await is_there(Broken(), SETTINGS)
 
 
 async def test_a_database_without_its_settings_row_is_missing(open_database, location):

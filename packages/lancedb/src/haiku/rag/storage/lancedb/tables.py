@@ -82,9 +82,20 @@ async def _opened(connection: Any, name: str) -> Any:
     try:
         return await connection.open_table(name)
     except ValueError as error:
-        if "was not found" not in str(error):
-            raise
-        return None
+        return _nothing_there(error)
+
+
+def _nothing_there(error: ValueError) -> None:
+    """Nothing for a table that is not there; any other failure is raised."""
+    if "was not found" not in str(error):
+        raise error
+
+
+def _required(table: Any, ref: DatabaseRef) -> Any:
+    """The table; `MissingDatabaseError` without one."""
+    if table is None:
+        raise missing(ref)
+    return table
 
 
 async def is_there(connection: Any, name: str) -> bool:
@@ -100,9 +111,7 @@ async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
     names = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
     if not {*names, SETTINGS} <= await table_names(connection):
         raise missing(ref)
-    settings = await _opened(connection, SETTINGS)
-    if settings is None:
-        raise missing(ref)
+    settings = _required(await _opened(connection, SETTINGS), ref)
     documents, chunks, items, pictures = await asyncio.gather(*map(connection.open_table, names))
     rows = (await settings.query().to_arrow()).to_pylist()
     settings.close()
