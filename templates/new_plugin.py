@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> str:
         raise SystemExit(f"'{name}' cannot be a plugin's name: use lower-case letters, digits and hyphens.")
     folder = Path(*rest or [f"{name}-{kind}"])
     if folder.exists():
-        raise SystemExit(f"'{folder}' is there already. Choose another folder: {USAGE}")
+        raise SystemExit(f"'{folder}' is there already. Choose another folder.\n{USAGE}")
     return write_plugin(folder, kind, name)
 
 

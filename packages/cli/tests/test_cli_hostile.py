@@ -65,3 +65,47 @@ def test_a_url_that_cannot_be_read_is_told_without_its_secrets(shell: Any, optio
     assert result.exit_code == 1
     assert "gopher://host/x" in result.output
     assert not [secret for secret in ("hunter2", "sesame") if secret in result.output]
+
+
+LOUD = """
+print("noise at import")
+from haiku.rag.plugins import CommandRecord, hookimpl
+
+@hookimpl
+def haiku_rag_register_command():
+    print("noise at registering")
+    return [CommandRecord(name="loud", summary="s", factory="loud_command:command")]
+
+@hookimpl
+def haiku_rag_resolve_scope(config, selector):
+    print("noise while resolving")
+"""
+LOUD_COMMAND = """
+import click
+from haiku.rag.cli.runner import run
+print("noise of a command")
+
+async def work():
+    print("noise at work")
+    return "data"
+
+@click.command()
+def command():
+    click.echo(run(work))
+"""
+
+
+def test_what_plugins_print_does_not_stand_among_the_data(tmp_path: Path, process: Any) -> None:
+    info = tmp_path / "loud-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loud\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[haiku_rag]\nloud = loud_plugin\n")
+    (tmp_path / "loud_plugin.py").write_text(LOUD)
+    (tmp_path / "loud_command.py").write_text(LOUD_COMMAND)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = process("loud", PYTHONPATH=path)
+    assert done.stdout.split() == [b"data"]
+    for noise in (b"at import", b"at registering", b"of a command", b"at work"):
+        assert b"noise " + noise in done.stderr
+    listed = process("plugins", "list", "--json", PYTHONPATH=path)
+    assert "loud" in [plugin["name"] for plugin in json.loads(listed.stdout)["results"]]

@@ -17,6 +17,10 @@ def talk() -> None:
     """Log something."""
     logger.info("all is %s", "well")
     logger.warning("not all\nis well\x1b")
+    try:
+        int("own words")
+    except ValueError:
+        logger.debug("it failed", exc_info=True)
 
 
 @pytest.fixture
@@ -46,6 +50,15 @@ def test_warnings_are_plain_lines_on_standard_error(talking: Any) -> None:
 
 def test_verbose_shows_information_too(talking: Any) -> None:
     assert talking("--verbose", "talk").stderr == "Info: all is well\nWarning: not all is well\n"
+
+
+def test_a_plugins_own_failure_shows_with_its_traceback_when_debugging(
+    talking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HAIKU_RAG_DEBUG", "1")
+    shown = talking("talk").stderr
+    assert "Debug: it failed\nTraceback (most recent call last):\n" in shown
+    assert shown.endswith("'own words'\n")
 
 
 def test_logging_is_as_before_when_the_command_is_over(talking: Any) -> None:

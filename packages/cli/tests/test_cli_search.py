@@ -1,5 +1,6 @@
 """search, and which databases a command works on."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,6 +67,32 @@ def test_K7_nothing_found_is_a_sentence_and_no_failure(two: Any) -> None:
     result = two("search", "zeppelin", "-s", "fts")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Nothing was found.\n")
     assert two.data("search", "zeppelin", "-s", "fts")["results"] == []
+
+
+def test_what_a_threshold_removed_is_said_when_nothing_is_left(two: Any) -> None:
+    result = two("search", "tide", "--min-score", "0.999")
+    assert result.stdout == ""
+    assert re.fullmatch(r"Nothing was found\. \d+ candidates scored below the least score\.\n", result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["list", "--db-name", "sea"], "'--db-name' goes before the command: haiku-rag --db-name … list"),
+        (["search", "x", "--read-only"], "'--read-only' goes before the command: haiku-rag --read-only … search"),
+        (["--db", "sea", "info"], "No such option '--db' before the command. A command's own options come after it."),
+    ],
+)
+def test_an_option_on_the_wrong_side_of_the_command_is_put_right(two: Any, arguments: list[str], advice: str) -> None:
+    result = two(*arguments)
+    assert result.exit_code == 2
+    assert advice in result.stderr
+
+
+def test_an_option_that_nothing_has_is_told_as_click_does(two: Any) -> None:
+    result = two("list", "--limt", "3")
+    assert result.exit_code == 2
+    assert "--limit" in result.stderr
 
 
 def test_the_ranking_options_are_passed_on(two: Any) -> None:

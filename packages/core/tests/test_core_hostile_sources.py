@@ -1,6 +1,7 @@
 """Sources that fail in their own way, addresses that hold secrets, and a working directory that was removed."""
 
 import os
+import shlex
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from haiku.rag.client import HaikuRAG
 from haiku.rag.client.files import local_path
 from haiku.rag.config import AppConfig, find_config
 from haiku.rag.contracts import SourceContent
-from haiku.rag.errors import ConfigError, UnsupportedSourceError
+from haiku.rag.errors import ConfigError, SourceUnavailableError, UnknownDatabaseError, UnsupportedSourceError
 from haiku.rag.federation.scope import DatabaseScope
 from haiku.rag.models.text import shown_address
 from haiku.rag.plugins import SourceRecord, hookimpl
@@ -106,3 +107,26 @@ def test_without_a_working_directory_only_what_is_relative_to_it_is_refused(tmp_
 def test_a_data_folder_with_a_nul_character_is_refused() -> None:
     with pytest.raises(ValueError, match="must not hold a NUL character"):
         AppConfig.model_validate({"storage": {"data_dir": "a\0b"}})
+
+
+async def test_the_command_for_a_missing_database_survives_a_shell_whatever_its_name() -> None:
+    name = "d'; echo x #"
+    data = {"memory": {"server": "no-such", "databases": {name: "memory://a"}}}
+    with pytest.raises(SourceUnavailableError) as caught:
+        async with HaikuRAG(config=testing_config(data, memory_plugin)):
+            pass
+    command = str(caught.value).partition("Create it with: ")[2].rstrip(".")
+    assert shlex.split(command) == ["haiku-rag", "--db-name", name, "init"]
+
+
+async def test_a_limit_beyond_every_number_that_engines_count_in_gives_all() -> None:
+    async with client("odd-limit") as covered:
+        await covered.create_document("some text")
+        assert len(await covered.search("text", limit=10**30)) == 1
+        assert len(await covered.search("text", limit=2**63 - 1)) == 1
+
+
+def test_a_name_that_is_no_text_is_an_unknown_database() -> None:
+    scope = DatabaseScope.resolve(testing_config({}, memory_plugin))
+    with pytest.raises(UnknownDatabaseError, match="no database '1' is covered"):
+        scope.chosen([1])  # type: ignore[list-item]  # what is tested

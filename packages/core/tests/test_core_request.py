@@ -33,3 +33,20 @@ def test_an_image_has_no_text() -> None:
     request = SearchRequest(query=b"\x89PNG", sources=("a",), limit=1)
     assert request.text is None
     assert not request.is_blank
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"query": None}, "query does not take a NoneType"),
+        ({"limit": "5"}, "limit does not take a str"),
+        ({"limit": 1.5}, "limit does not take a float"),
+        ({"filter": 5}, "filter does not take a int"),
+        ({"fusion": 3}, "fusion does not take a int"),
+        ({"weights": [1]}, "weights does not take a list"),
+        ({"on_unavailable": 5}, "on_unavailable does not take a int"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_told_by_its_name(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        SearchRequest(**{"query": "q", "sources": ("a",), "limit": 5, **given})

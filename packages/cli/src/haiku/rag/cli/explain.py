@@ -23,7 +23,7 @@ def explain_lines(report: SearchReport) -> Iterator[str]:
 
 
 def _database(entry: DatabaseReport) -> str:
-    best = f", best score {_score(entry.best_score)}" if entry.best_score is not None else ""
+    best = f", best by its own score {_score(entry.best_score)}" if entry.best_score is not None else ""
     return f"  {entry.name}: {entry.status}, {entry.candidates} candidates{best}, {entry.milliseconds:.1f} ms"
 
 

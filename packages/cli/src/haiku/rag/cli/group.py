@@ -8,7 +8,7 @@ import click
 
 from haiku.rag.cli.boundary import USAGE, Failure, reported
 from haiku.rag.cli.early import plugin_settings
-from haiku.rag.cli.output import open_closed_streams, print_what_fits
+from haiku.rag.cli.output import open_closed_streams, plugins_speaking, print_what_fits
 from haiku.rag.errors import HaikuRagError, PluginNotLoadedError
 from haiku.rag.plugins import CommandRecord, messages
 from haiku.rag.plugins.catalogue import extra_for
@@ -38,7 +38,8 @@ class CommandGroup(click.Group):
             return self.kernel
         if key not in ctx.meta:
             disabled, prefer = plugin_settings(ctx.params.get("config_path"))
-            ctx.meta[key] = load_kernel(disabled=disabled, prefer=prefer)
+            with plugins_speaking():
+                ctx.meta[key] = load_kernel(disabled=disabled, prefer=prefer)
         kernel: Kernel = ctx.meta[key]
         return kernel
 
@@ -70,7 +71,8 @@ class CommandGroup(click.Group):
         if not any(entry.record.name == cmd_name for entry in kernel.provided(KIND)):
             return None
         try:
-            return load_command(kernel, cmd_name)
+            with plugins_speaking():
+                return load_command(kernel, cmd_name)
         except HaikuRagError:
             if ctx.resilient_parsing:
                 return None
@@ -104,7 +106,27 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; whatever it raises becomes one line and an exit status."""
         with reported(self.kernel_for(ctx), verbose=bool(ctx.params.get("verbose"))):
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except click.NoSuchOption as error:
+                raise self._placed(error, ctx) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The group's own options; an unknown one may be a command's."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            text = f"No such option '{error.option_name}' before the command. A command's own options come after it."
+            raise click.UsageError(text, ctx) from None
+
+    def _placed(self, error: click.NoSuchOption, ctx: click.Context) -> click.UsageError:
+        """What to say of an option that a command does not have: the group's come before the command."""
+        if not any(error.option_name in parameter.opts for parameter in self.params):
+            return error
+        name = error.ctx.info_name if error.ctx else "COMMAND"
+        return click.UsageError(
+            f"'{error.option_name}' goes before the command: {ctx.command_path} {error.option_name} … {name}", error.ctx
+        )
 
     def _summaries(self, ctx: click.Context) -> dict[str, str]:
         records = self.kernel_for(ctx).records(CommandRecord)

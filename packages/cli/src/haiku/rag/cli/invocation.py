@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from haiku.rag.cli.output import plugins_speaking
 from haiku.rag.errors import AmbiguousDatabaseError, ReadOnlyError
 from haiku.rag.plugins.kernel import Kernel
 
@@ -30,7 +31,8 @@ class Invocation:
         """The configuration, read once."""
         from haiku.rag.config import load_config
 
-        return load_config(self.config_path, kernel=self.kernel)
+        with plugins_speaking():
+            return load_config(self.config_path, kernel=self.kernel)
 
     def covered(self, database_path: str | None = None) -> DatabaseScope:
         """The configured databases, the one of `--db-name`, or the one at the path of `--db`."""

@@ -1,7 +1,9 @@
 """Log records as plain lines on standard error."""
 
 import logging
+import os
 import sys
+import traceback
 
 import click
 
@@ -16,6 +18,8 @@ class LineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         sys.stderr.write(f"{record.levelname.capitalize()}: {one_line(record.getMessage())}\n")
+        if record.exc_info:  # only records for debugging carry it
+            sys.stderr.write("".join(traceback.format_exception(*record.exc_info)))
 
 
 def start_logging(ctx: click.Context, *, verbose: bool) -> None:
@@ -28,7 +32,8 @@ def start_logging(ctx: click.Context, *, verbose: bool) -> None:
     ours = logging.getLogger(NAME)
     handler, level, propagate = LineHandler(), ours.level, ours.propagate
     ours.addHandler(handler)
-    ours.setLevel(logging.INFO if verbose else logging.WARNING)
+    debug = os.environ.get("HAIKU_RAG_DEBUG", "") not in ("", "0")
+    ours.setLevel(logging.DEBUG if debug else logging.INFO if verbose else logging.WARNING)
     ours.propagate = False
 
     def stop() -> None:

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import click
@@ -37,6 +39,13 @@ def print_json(value: Any) -> None:
     plain = to_jsonable_python(value, inf_nan_mode="null")
     text = _C1_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(plain, ensure_ascii=False, indent=2))
     click.echo(text.encode("utf-8", "replace") + b"\n", nl=False)
+
+
+@contextmanager
+def plugins_speaking() -> Iterator[None]:
+    """While plugins are loaded or at work: what they print goes to standard error, for the other is the data's."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def notice(text: str) -> None:

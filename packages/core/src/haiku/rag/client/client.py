@@ -17,6 +17,7 @@ from haiku.rag.client.writing import Writer, hash_of
 from haiku.rag.contracts.conversion import SourceContent
 from haiku.rag.contracts.filters import Filter
 from haiku.rag.contracts.storage import DatabaseInfo, DatabaseRef
+from haiku.rag.errors import ConversionError
 from haiku.rag.federation.listing import Listing, placed
 from haiku.rag.federation.request import OnUnavailable
 from haiku.rag.federation.scope import quoted
@@ -211,6 +212,8 @@ class HaikuRAG(CoveringClient):
         if format not in FORMATS:
             raise ValueError(f"format must be one of {quoted(tuple(FORMATS))}, not {format!r}")
         data = clean_text(content).encode()
+        if not data.strip():
+            raise ConversionError("the text is empty.")
         text = SourceContent(uri="", name="the text", data=data, media_type=FORMATS[format], encoding="utf-8")
         parsed = await Conversion(self._session).convert(text)
         document = DocumentImport(

@@ -38,7 +38,7 @@ def build_request(
     if image and search_type == "fts":
         raise ValueError("an image has no words to search for by full text; use search_type='vector'")
     request = SearchRequest(
-        query=query if isinstance(query, bytes) else clean_text(query),
+        query=clean_text(query) if isinstance(query, str) else query,
         sources=tuple(ref.name for ref in scope.chosen(sources)),
         limit=defaults.limit if limit is None else limit,
         search_type="vector" if image else search_type,

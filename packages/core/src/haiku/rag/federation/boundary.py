@@ -106,7 +106,8 @@ def _may_be_seen(kernel: Kernel, error: HaikuRagError, ref: DatabaseRef) -> bool
 def translate_error(error: Exception, ref: DatabaseRef) -> HaikuRagError:
     """Core's own answer to `haiku_rag_translate_error`: names the database, and its location only to who gave it."""
     if isinstance(error, FileNotFoundError | MissingDatabaseError):
-        command = f"init --db '{ref.location}'" if ref.given else f"--db-name '{ref.name}' init"
+        value = (ref.location if ref.given else ref.name).replace("'", r"'\''")  # as a shell reads it back
+        command = f"init --db '{value}'" if ref.given else f"--db-name '{value}' init"
         return unavailable(ref, "does not exist", f"Create it with: haiku-rag {command}")
     if isinstance(error, TimeoutError):
         return unavailable(ref, "did not answer in time", "Try again, or raise search.timeout_s.")
@@ -187,5 +188,5 @@ def failure_to_raise(outcomes: Iterable[Outcome[T]], on_unavailable: OnUnavailab
     if not missing and len(errors) == len(everything):
         missing = errors
     if len(missing) > 1:
-        return SourceUnavailableError(" ".join(str(error) for error in missing), source=missing[0].source)
+        return SourceUnavailableError("; ".join(str(error) for error in missing), source=missing[0].source)
     return missing[0] if missing else None

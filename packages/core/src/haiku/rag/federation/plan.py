@@ -23,7 +23,7 @@ class SearchPlan:
 
 def make_plan(kernel: Kernel, scope: DatabaseScope, request: SearchRequest) -> SearchPlan:
     """The first plan that a plugin offers, core's own last; it must ask each database once, and one engine a call."""
-    plan: SearchPlan = kernel.decide("haiku_rag_plan_federation", scope=scope, request=request)
+    plan: SearchPlan = kernel.decide("haiku_rag_plan_federation", expects=SearchPlan, scope=scope, request=request)
     asked = sorted(ref.name for call in plan.calls for ref in call)
     if asked != sorted(scope.names):
         raise PluginError(f"the federation plan asks {asked}, and the selection is {sorted(scope.names)}.")

@@ -17,6 +17,8 @@ from haiku.rag.federation.session import Session
 
 MIN_DEPTH = 20
 DEPTH_FACTOR = 2
+MAX_DEPTH = 2**31 - 1
+"""No leg has more candidates, and every storage engine can count as far."""
 
 
 def depth_of(session: Session, request: SearchRequest) -> int:
@@ -26,8 +28,8 @@ def depth_of(session: Session, request: SearchRequest) -> int:
     is in both legs, below the limit in each, may still belong into a reciprocal rank list.
     """
     if reranks(session, request):
-        return request.limit * session.config.search.rerank_pool_factor
-    return max(DEPTH_FACTOR * request.limit, MIN_DEPTH)
+        return min(request.limit * session.config.search.rerank_pool_factor, MAX_DEPTH)
+    return min(max(DEPTH_FACTOR * request.limit, MIN_DEPTH), MAX_DEPTH)
 
 
 def reranks(session: Session, request: SearchRequest) -> bool:

@@ -1,9 +1,10 @@
 """What is searched for, and how."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Literal
+from types import NoneType
+from typing import Literal, get_args
 
 from haiku.rag.contracts.filters import Filter
 from haiku.rag.models import SearchType
@@ -32,6 +33,7 @@ class SearchRequest:
     include_images: bool = False
 
     def __post_init__(self) -> None:
+        _check_types(self)
         if self.limit < 1:
             raise ValueError(f"limit must be at least 1, not {self.limit}")
         if self.search_type not in ("hybrid", "vector", "fts"):
@@ -54,3 +56,20 @@ class SearchRequest:
     def is_blank(self) -> bool:
         """Whether there is nothing to search for."""
         return not (self.query.replace("\0", "").strip() if isinstance(self.query, str) else self.query)
+
+
+def _check_types(request: SearchRequest) -> None:
+    """A slip of the caller's is told as such, and not as a failure of the databases that stumble over it."""
+    expected: dict[str, tuple[type, ...]] = {
+        "query": (str, bytes),
+        "limit": (int,),
+        "filter": (str, *get_args(Filter), NoneType),
+        "fusion": (str, NoneType),
+        "weights": (Mapping,),
+        "boosts": (Mapping,),
+        "on_unavailable": (str, Collection),
+    }
+    for name, types in expected.items():
+        value = getattr(request, name)
+        if not isinstance(value, types):
+            raise TypeError(f"{name} does not take a {type(value).__name__}")

@@ -70,7 +70,9 @@ class DatabaseScope:
         `explicit`; `UnknownDatabaseError` for a name that is not configured.
         """
         selector = ScopeSelector(database_name=database_name, database_path=database_path, tag=tag, explicit=explicit)
-        scope: DatabaseScope = config.kernel.decide("haiku_rag_resolve_scope", config=config, selector=selector)
+        scope: DatabaseScope = config.kernel.decide(
+            "haiku_rag_resolve_scope", expects=DatabaseScope, config=config, selector=selector
+        )
         return scope
 
     @property
@@ -138,7 +140,7 @@ def quoted(names: Sequence[str]) -> str:
 def unknown_database(name: str, covered: Sequence[str]) -> UnknownDatabaseError:
     """The error for a name that is not covered."""
     return UnknownDatabaseError(
-        f"no database '{name}' is covered. Covered: {quoted(covered)}.{suggestion(name, covered)}"
+        f"no database '{name}' is covered. Covered: {quoted(covered)}.{suggestion(str(name), covered)}"
     )
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -20,6 +21,7 @@ from haiku.rag.errors import (
 )
 from haiku.rag.plugins import messages
 from haiku.rag.plugins.catalogue import extra_for, extras, normalized
+from haiku.rag.plugins.faults import checked, plugin_error
 from haiku.rag.plugins.loading import (
     DISABLE_VARIABLE,
     NO_PLUGINS_VARIABLE,
@@ -142,24 +144,24 @@ class Kernel:
         except FAILURES as error:
             plugin = self.find(kind, name).plugin
             # An engine may say where a database is.
-            raise _plugin_error(plugin, f"making the {kind} '{name}'", error, words=kind != "storage") from None
+            raise plugin_error(plugin, f"making the {kind} '{name}'", error, words=kind != "storage") from None
 
     def error_record(self, error_type: type[BaseException]) -> ErrorRecord | None:
         """The record of an error type, or of the nearest registered one that it derives from."""
         registered = {_imported(record): record for record in self.records(ErrorRecord)}
         return next((registered[parent] for parent in error_type.__mro__ if parent in registered), None)
 
-    def decide(self, hook: str, **arguments: object) -> Any:
-        """The first answer that is not None, core's own last. A plugin's failure names the plugin."""
+    def decide(self, hook: str, *, expects: type = object, **arguments: object) -> Any:
+        """The first answer that is not None, core's own last. A plugin's failure, or wrong answer, names the plugin."""
         for plugin, function, names in self._implementations(hook):
             try:
                 answer = function(**{name: arguments[name] for name in names})
             except HaikuRagError:
                 raise
             except FAILURES as error:
-                raise _plugin_error(plugin, hook, error, words=False) from None
+                raise plugin_error(plugin, hook, error, words=False) from None
             if answer is not None:
-                return answer
+                return checked(plugin, hook, answer, expects)
         return None
 
     async def observe(self, hook: str, **arguments: object) -> None:
@@ -188,8 +190,9 @@ class Kernel:
             except HaikuRagError:
                 raise
             except FAILURES as error:
-                raise _plugin_error(plugin, hook, error) from None
-            arguments[subject] = arguments[subject] if answer is None else answer
+                raise plugin_error(plugin, hook, error) from None
+            if answer is not None:
+                arguments[subject] = checked(plugin, hook, answer, type(arguments[subject]))
         return arguments[subject]
 
     def lifespans(self, client: object) -> Iterator[Any]:
@@ -199,9 +202,9 @@ class Kernel:
             try:
                 manager = function(**dict.fromkeys(names, client))
             except FAILURES as error:
-                raise _plugin_error(plugin, hook, error) from None
+                raise plugin_error(plugin, hook, error) from None
             if manager is not None:
-                yield manager
+                yield checked(plugin, hook, manager, AbstractAsyncContextManager)
 
     def require(self, name: str) -> Plugin:
         """The loaded plugin of a name, else a `PluginError` that says what became of it."""
@@ -249,14 +252,6 @@ def _imported(record: PluginRecord) -> object:
     """What a record's factory names; None where its module is not imported, so that nothing of it can be about."""
     module, _, attribute = record.factory.partition(":")
     return getattr(sys.modules.get(module), attribute, None)
-
-
-def _plugin_error(plugin: Plugin, where: str, error: BaseException, *, words: bool = True) -> PluginError:
-    """Names the plugin. `words=False` leaves out what it said, which may hold a location."""
-    logger.debug("%s failed", where, exc_info=error)
-    label = messages.labelled(plugin.name, plugin.distribution, plugin.version)
-    text = " ".join(str(error).split()).rstrip(".") if words else ""
-    return PluginError(f"plugin {label} failed in {where}: {type(error).__name__}{f': {text}' if text else ''}.")
 
 
 def not_loaded(plugin: Plugin) -> str:

@@ -118,7 +118,8 @@ def _headline(plugin: Plugin) -> str:
 
 
 def _passed(plugin: Plugin) -> list[str]:
-    return [f"loaded; {len(plugin.records)} records, and every factory is there."]
+    count = len(plugin.records)
+    return [f"loaded; {count} record{'' if count == 1 else 's'}, and every factory is there."]
 
 
 def _lines(kernel: Kernel, inert: list[str]) -> Iterator[str]:

@@ -86,7 +86,8 @@ def command(
         for line in explain_lines(results.report):
             print_text(line)
     if not results:
-        notice("Nothing was found.")
+        below = results.report.below_min_score
+        notice("Nothing was found." + (f" {below} candidates scored below the least score." if below else ""))
 
 
 def _scope(invocation: Invocation, sources: Sequence[str], tag: str | None, database_path: str | None) -> DatabaseScope:
