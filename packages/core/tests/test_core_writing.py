@@ -243,6 +243,7 @@ async def test_a_folder_is_stored_with_one_reported_failure_for_each_file_that_c
     for name, data in {
         "a.md": b"They wait.",
         "bad.md": b"\xff\xfe\xff",
+        "blank.md": b" \n\n ",
         "empty.md": b"",
         "z.txt": b"They sail.",
     }.items():
@@ -253,6 +254,7 @@ async def test_a_folder_is_stored_with_one_reported_failure_for_each_file_that_c
         assert [document.uri for document in results] == [(tmp_path / name).as_uri() for name in ("a.md", "z.txt")]
         assert results.failures == [
             IngestFailure(uri=(tmp_path / "bad.md").as_uri(), reason="'bad.md' is not text in UTF-8."),
+            IngestFailure(uri=(tmp_path / "blank.md").as_uri(), reason="'blank.md' holds no text."),
             IngestFailure(uri=(tmp_path / "empty.md").as_uri(), reason="'empty.md' is empty."),
         ]
         assert place.server.calls["memory://a", "write"] == 1
