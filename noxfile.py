@@ -135,6 +135,8 @@ def dependencies(*groups: str) -> tuple[str, ...]:
 
 def install(session: nox.Session, *requirements: str) -> Path:
     """Install requirements, ours from their wheels, unless just these are there; the folder of the wheels."""
+    # Nothing is compiled when it is installed: each module is when it is first imported, and kept.
+    session.env["PYTHONDONTWRITEBYTECODE"] = ""
     wheels = local_wheels(session)
     state = "\n".join([wheels.name, *requirements])
     stamp = Path(session.virtualenv.location, "installed.txt")

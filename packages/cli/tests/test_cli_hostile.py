@@ -12,7 +12,6 @@ from typing import Any
 import click
 import pytest
 
-from haiku.rag.cli import output
 from haiku.rag.cli.output import open_closed_streams, print_json
 
 PROGRAM = [sys.executable, "-m", "haiku.rag.cli"]
@@ -38,9 +37,9 @@ def test_a_command_works_whatever_streams_are_closed(tmp_path: Path, closed: tup
 
 def test_a_closed_stream_is_replaced_and_an_open_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = io.StringIO()
-    monkeypatch.setattr(output.sys, "stdin", None)
-    monkeypatch.setattr(output.sys, "stderr", None)
-    monkeypatch.setattr(output.sys, "stdout", kept)
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(sys, "stdout", kept)
     open_closed_streams()
     sys.stderr.write("\udcff lost")
     assert (sys.stdin.read(), sys.stdout) == ("", kept)
