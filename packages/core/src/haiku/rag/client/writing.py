@@ -116,7 +116,7 @@ class Writer:
         _check_metadata(metadata or {})
         changed = await self.run(lambda database: database.update(document_id, uri=uri, title=title, metadata=metadata))
         if changed is None:
-            raise self.not_found(document_id)
+            raise DocumentNotFoundError.within(self._ref.name, document_id)
         return await self._announced(changed)
 
     async def replace(
@@ -132,7 +132,7 @@ class Writer:
         """Give a document new content; what is None beside it stays as it is."""
         existing = await self.run(lambda database: database.document_by_id(document_id))
         if existing is None:
-            raise self.not_found(document_id)
+            raise DocumentNotFoundError.within(self._ref.name, document_id)
         merged = document.model_copy(
             update={
                 "uri": existing.uri,
@@ -150,12 +150,6 @@ class Writer:
         if deleted:
             await self._session.kernel.observe("haiku_rag_after_delete", document_id=document_id, source=self._ref.name)
         return deleted
-
-    def not_found(self, document_id: str) -> DocumentNotFoundError:
-        """The error for a document that is not there."""
-        return DocumentNotFoundError(
-            f"database '{self._ref.name}' holds no document '{document_id}'.", source=self._ref.name
-        )
 
     async def run(self, operation: Callable[[Database], Awaitable[T]], *, timeout_s: float = float("inf")) -> T:
         """Run an operation on the open database; its failure is raised as a caller may see it."""

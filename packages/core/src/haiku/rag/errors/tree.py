@@ -29,7 +29,7 @@ Class names are stable. `exit_status` is what the command line ends with; `sourc
 error concerns, where it concerns one.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class HaikuRagError(Exception):
@@ -102,7 +102,12 @@ class ConfigMismatchError(HaikuRagError):
 
 
 class DocumentNotFoundError(HaikuRagError, KeyError):
-    """A document that was to be changed does not exist."""
+    """A document that was asked for or was to be changed does not exist."""
+
+    @classmethod
+    def within(cls, source: str, document: str) -> Self:
+        """The error for a database that does not hold the document, by what the caller named it with."""
+        return cls(f"database '{source}' holds no document '{document}'.", source=source)
 
 
 class DocumentConflictError(HaikuRagError, ValueError):

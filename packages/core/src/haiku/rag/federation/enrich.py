@@ -31,21 +31,20 @@ async def read_chunks(
     Ids are unique within a database only, so every chunk is keyed by its source and its id.
     """
     picked = pool.select(["chunk_id", "source"]).take(pa.array(rows)).to_pydict()
-    wanted: dict[int, list[str]] = defaultdict(list)
-    for chunk_id, source in zip(picked["chunk_id"], picked["source"], strict=True):
-        wanted[source].append(chunk_id)
-    by_name = {refs[source].name: ids for source, ids in wanted.items()}
-    asked = [refs[source] for source in wanted]
+    keys = [
+        (refs[source].name, chunk_id) for source, chunk_id in zip(picked["source"], picked["chunk_id"], strict=True)
+    ]
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for name, chunk_id in keys:
+        wanted[name].append(chunk_id)
+    asked = [opened[name].ref for name in wanted]
 
     async def read(ref: DatabaseRef) -> list[Chunk]:
         database = opened[ref.name].value
-        return await database.chunks_by_id(by_name[ref.name]) if database is not None else []
+        return await database.chunks_by_id(wanted[ref.name]) if database is not None else []
 
     outcomes = await attempt_all(session.kernel, asked, read, timeout_s=timeout_s)
     found = {(outcome.ref.name, chunk.id): chunk for outcome in outcomes for chunk in outcome.value or []}
-    keys = [
-        (refs[source].name, chunk_id) for chunk_id, source in zip(picked["chunk_id"], picked["source"], strict=True)
-    ]
     return [found.get(key) for key in keys], outcomes
 
 

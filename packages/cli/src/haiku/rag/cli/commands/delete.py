@@ -31,7 +31,7 @@ def command(invocation: Invocation, document_id: str, database_path: str | None,
 
     deleted = run(lambda: delete(client))
     if not deleted:
-        raise DocumentNotFoundError(f"database '{client.source}' holds no document '{document_id}'.")
+        raise DocumentNotFoundError.within(client.source_names[0], document_id)
     if as_json:
         print_json({"results": [{"id": document_id, "source": client.source}]})
     else:

@@ -37,7 +37,7 @@ def command(
 
     found = run(lambda: read(client))
     if found is None:
-        raise DocumentNotFoundError(f"database '{scope.names[0]}' holds no document '{document}'.")
+        raise DocumentNotFoundError.within(scope.names[0], document)
     if as_json:
         print_json({"results": [document_fields(found, content=True)]})
         return
