@@ -51,7 +51,7 @@ def test_text_is_read_into_structure(text, structure):
     [
         ("", "the filter is empty"),
         ("  \n", "the filter is empty"),
-        ("urj = 'a'", "unknown field 'urj'. Did you mean 'uri'? Known: id, uri, title."),
+        ("urj = 'a'", "unknown field 'urj'. Did you mean 'uri'? Known: id, uri, title, created_at, updated_at."),
         ("content = 'a'", "unknown field 'content'"),
         ("uri = 'a'; DROP TABLE documents", "holds a ';'"),
         ("uri = 'a';", "holds a ';'"),

@@ -18,7 +18,7 @@ from haiku.rag.config import AppConfig
 from haiku.rag.contracts import CandidateQuery, OpenMode
 from haiku.rag.errors import MigrationRequiredError, MissingDatabaseError, ReadOnlyError, StorageError, TagError
 from haiku.rag.models import EmbeddingIdentity
-from haiku.rag.storage.lancedb.schema import SETTINGS, SETTINGS_SCHEMA
+from haiku.rag.storage.lancedb.schema import SETTINGS
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
 from haiku.rag.storage.lancedb.storage import LanceDBStorage, create_storage
 from haiku.rag.storage.lancedb.tables import is_there
@@ -181,7 +181,7 @@ async def test_another_schema_version_wants_a_migration(open_database, location,
     await (await open_database()).close()
     connection = await lancedb.connect_async(location)
     row = {"schema_version": version, "identity": "{}", "metric": "cosine"}
-    await connection.create_table(SETTINGS, data=pa.Table.from_pylist([row], schema=SETTINGS_SCHEMA), mode="overwrite")
+    await connection.create_table(SETTINGS, data=pa.Table.from_pylist([row]), mode="overwrite")
     with pytest.raises(MigrationRequiredError, match=f"'notes' has schema version {version}.*{advice}"):
         await open_database(mode=OpenMode.READ)
 

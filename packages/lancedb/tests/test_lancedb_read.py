@@ -65,7 +65,7 @@ async def test_info_counts_what_is_live(database, make):
     await database.write([make("a.md", "one", "two")])
     (stored,) = await database.write([make("a.md", "three")])
     info = await database.info()
-    assert (info.storage, info.schema_version, info.documents, info.chunks) == ("lancedb", 1, 1, 1)
+    assert (info.storage, info.schema_version, info.documents, info.chunks) == ("lancedb", 2, 1, 1)
     assert info.identity == database.identity
     assert info.updated_at == stored.updated_at
     assert info.size_bytes > 1000

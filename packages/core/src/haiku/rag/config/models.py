@@ -51,9 +51,16 @@ Weight = Annotated[Finite, Field(ge=0)]
 
 
 class StorageConfig(Section):
-    """Where databases and the configuration live when nothing says otherwise."""
+    """Where databases and the configuration live when nothing says otherwise, and how engines keep them fast.
+
+    With `auto_vacuum` upkeep runs by itself after writes. Old states are kept for `vacuum_retention_seconds`, and
+    longer where readers need them. `compaction_target_bytes` bounds what rewriting small files holds in memory.
+    """
 
     data_dir: Annotated[Path, BeforeValidator(_data_dir)] = Field(default_factory=default_data_dir)
+    auto_vacuum: bool = True
+    vacuum_retention_seconds: Annotated[int, Field(ge=0)] = 24 * 60 * 60
+    compaction_target_bytes: Annotated[int, Field(ge=1 << 20)] = 256 << 20
 
 
 class ModelConfig(Section):

@@ -5,6 +5,19 @@ from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceCon
 from haiku.rag.contracts.embedder import Embedder
 from haiku.rag.contracts.filters import And, Comparison, Filter, Not, Or
 from haiku.rag.contracts.fusion import Fusion, FusionContext
+from haiku.rag.contracts.maintenance import (
+    Capability,
+    CheckedDatabase,
+    Finding,
+    HistoricDatabase,
+    HistoryEntry,
+    MigratingStorage,
+    Migration,
+    RebuiltDatabase,
+    TaggedDatabase,
+    TagInfo,
+    UpkeepDatabase,
+)
 from haiku.rag.contracts.reranker import RerankCandidate, Reranker
 from haiku.rag.contracts.storage import (
     CandidateQuery,
@@ -21,6 +34,8 @@ __all__ = [
     "CANDIDATE_SCHEMA",
     "And",
     "CandidateQuery",
+    "Capability",
+    "CheckedDatabase",
     "Chunker",
     "Comparison",
     "Converter",
@@ -31,17 +46,26 @@ __all__ = [
     "Embedder",
     "FederatedStorage",
     "Filter",
+    "Finding",
     "Fusion",
     "FusionContext",
+    "HistoricDatabase",
+    "HistoryEntry",
+    "MigratingStorage",
+    "Migration",
     "Not",
     "OpenMode",
     "Or",
+    "RebuiltDatabase",
     "RerankCandidate",
     "Reranker",
     "Source",
     "SourceContent",
     "Storage",
+    "TagInfo",
+    "TaggedDatabase",
     "TokenCounter",
+    "UpkeepDatabase",
     "candidate_table",
     "empty_candidates",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from haiku.rag.contracts.filters import Filter
-from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity, SearchType
+from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity, SearchType, UpkeepReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,8 @@ class DocumentWrite:
     `vectors` holds the chunks' embeddings, one row a chunk; what a chunk itself carries as `embedding` is not read.
 
     `id` is the document's when it is already known, else the store gives a random one (UUID4). `pictures` maps item
-    refs, `page_images` page numbers to encoded images.
+    refs, `page_images` page numbers to encoded images. `created_at` and `updated_at` are for copies of a stored
+    document: without them a new document gets the present, and a replaced one keeps its creation.
     """
 
     id: str | None = None
@@ -85,10 +86,15 @@ class DocumentWrite:
     vectors: NDArray[np.float32] | None = None
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     page_images: Mapping[int, bytes] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class DatabaseInfo(BaseModel):
-    """What a database says of itself."""
+    """What a database says of itself.
+
+    `language` is the one that full text is stemmed by, None for none; `upkeep` is the outcome of the last upkeep.
+    """
 
     storage: str
     schema_version: int
@@ -98,6 +104,8 @@ class DatabaseInfo(BaseModel):
     size_bytes: int | None = None
     updated_at: datetime | None = None
     indexes: dict[str, str] = {}
+    language: str | None = None
+    upkeep: UpkeepReport | None = None
 
 
 class Database(Protocol):

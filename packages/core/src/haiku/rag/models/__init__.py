@@ -4,6 +4,7 @@ from haiku.rag.models.documents import Chunk, Document, DocumentImport, Document
 from haiku.rag.models.identity import EmbeddingIdentity
 from haiku.rag.models.report import DatabaseReport, DatabaseStatus, ResultReport, SearchReport
 from haiku.rag.models.results import SearchResult, SearchResults, SearchType
+from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
 
 __all__ = [
     "Chunk",
@@ -19,4 +20,6 @@ __all__ = [
     "SearchResult",
     "SearchResults",
     "SearchType",
+    "UpkeepReport",
+    "UpkeepStep",
 ]

@@ -45,7 +45,8 @@ class StorageRecord(PluginRecord):
     locations may have, for listings; `suffixes` the endings by which it is given a path that has no entry.
     `default_location` is the name, below `storage.data_dir`, of the database that exists when nothing is configured;
     `standalone=True` says that the engine can serve then. `searches_many=True` says that the storage has
-    `search_many`.
+    `search_many`. `capabilities` are the groups of `haiku.rag.contracts.maintenance` that it offers: `upkeep`,
+    `checks`, `history`, `tags`, `rebuild`, `migrations`.
     """
 
     kind: ClassVar[str] = "storage"
@@ -56,6 +57,7 @@ class StorageRecord(PluginRecord):
     default_location: str = ""
     standalone: bool = False
     searches_many: bool = False
+    capabilities: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

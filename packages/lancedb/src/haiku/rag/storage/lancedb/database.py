@@ -13,7 +13,7 @@ from haiku.rag.errors import ReadOnlyError
 from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
 from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.failures import reported
-from haiku.rag.storage.lancedb.filter_rows import selected
+from haiku.rag.storage.lancedb.filter_rows import Places, selected
 from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.location import folder_size
 from haiku.rag.storage.lancedb.reading import chunks_of, documents_with_content, items_of, picture_of
@@ -62,7 +62,7 @@ class LanceDBDatabase:
         async def find(tables: Tables, state: DocumentState) -> pa.Table:
             vector = query_vector(query, tables.dimension, self._ref.name)
             places = await _selected(state, query.filter)
-            finds_nothing = places == [] or not len(state) or query.depth < 1
+            finds_nothing = (places is not None and not len(places)) or not len(state) or query.depth < 1
             memory = None if vector is None or finds_nothing else await self._vectors.memory(tables, state)
             return await candidates(
                 Search(
@@ -90,7 +90,7 @@ class LanceDBDatabase:
 
         async def listing(tables: Tables, state: DocumentState) -> list[Document]:
             places = await _selected(state, filter)
-            window = (range(len(state)) if places is None else places)[
+            window = (range(len(state)) if places is None else places.tolist())[
                 offset : None if limit is None else offset + limit
             ]
             if include_content:
@@ -171,6 +171,8 @@ class LanceDBDatabase:
                 size_bytes=None if path is None else await anyio.to_thread.run_sync(folder_size, path),
                 updated_at=max(state.table["updated_at"].to_pylist(), default=None),
                 indexes=indexes,
+                language=tables.layout.language,
+                upkeep=tables.layout.upkeep,
             )
 
         return await self._live.read("read", describe)
@@ -204,7 +206,7 @@ class LanceDBDatabase:
         return await reported(self._ref, action, operation)
 
 
-async def _selected(state: DocumentState, condition: str | Filter | None) -> list[int] | None:
+async def _selected(state: DocumentState, condition: str | Filter | None) -> Places | None:
     if condition is None:
         return None
     return await anyio.to_thread.run_sync(selected, state, condition)

@@ -2,8 +2,10 @@
 
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from haiku.rag.contracts.filters import FILTER_FIELDS, And, Comparison, Filter, Not, Or
 from haiku.rag.errors import FilterError
@@ -13,15 +15,18 @@ from haiku.rag.storage.lancedb.filter_text import parse_filter
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.text import one_of
 
+Places = NDArray[np.int64]
+"""Places of documents in a state."""
 
-def selected(state: DocumentState, condition: str | Filter) -> list[int]:
-    """The places of the documents that the filter selects. Blocking."""
+
+def selected(state: DocumentState, condition: str | Filter) -> Places:
+    """The places of the documents that the filter selects, rising. Blocking."""
     structure = parse_filter(condition) if isinstance(condition, str) else condition
-    places: list[int] = pc.indices_nonzero(_mask(state.table, structure)).to_pylist()
+    places: Places = pc.indices_nonzero(_mask(state.table, structure)).to_numpy().astype(np.int64)
     return places
 
 
-def revision_condition(state: DocumentState, places: list[int] | None) -> str | None:
+def revision_condition(state: DocumentState, places: Places | None) -> str | None:
     """The condition by which a table's live rows belong to the selected documents; None where all are selected.
 
     Of the two ways to say it the shorter is taken; the negated one lets rows of old revisions through.
@@ -67,5 +72,5 @@ def _compare(column: pa.ChunkedArray, node: Comparison) -> pa.ChunkedArray:
             return pc.match_like(column, clean_text(value))
         case "in", tuple(values):
             # A null is in no list: is_in would otherwise look for it among the values.
-            return pc.is_in(column, value_set=pa.array([clean_text(value) for value in values], pa.string()))
+            return pc.is_in(column, value_set=pa.array([clean_text(str(value)) for value in values], pa.string()))
     raise FilterError(f"the filter's operator '{node.operator}' does not go with the value that it has.")

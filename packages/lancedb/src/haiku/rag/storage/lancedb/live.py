@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import anyio
@@ -10,6 +11,7 @@ import anyio
 from haiku.rag.contracts import DatabaseRef
 from haiku.rag.errors import HaikuRagError
 from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, reported
+from haiku.rag.storage.lancedb.layout import current_layout, read_layouts
 from haiku.rag.storage.lancedb.schema import DOCUMENTS, STATE_COLUMNS
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.tables import Tables, open_tables
@@ -71,7 +73,7 @@ class LiveTables:
 
     async def documents_at(self, version: int) -> Any:
         """Another handle on the documents table, at a version of the past."""
-        documents = await self._connection.open_table(DOCUMENTS)
+        documents = await self._connection.open_table(self.tables.layout.tables[DOCUMENTS])
         await documents.checkout(version)
         return documents
 
@@ -87,6 +89,8 @@ class LiveTables:
 
     async def _refreshed(self) -> DocumentState:
         written = self._written
+        if self.ref.tag is None and await self._moved():
+            self.tables = await open_tables(self._connection, self.ref)
         documents = self.tables.documents
         if self.ref.tag is None:
             await documents.checkout_latest()
@@ -103,6 +107,19 @@ class LiveTables:
         self._seen = written
         self._due = time.monotonic() + self._interval
         return state
+
+    async def _moved(self) -> bool:
+        """Whether another generation has become the current one; takes over what else the settings now say."""
+        settings = self.tables.settings
+        version = await settings.version()
+        await settings.checkout_latest()
+        if await settings.version() == version:
+            return False
+        layout = current_layout(await read_layouts(settings, self.ref))
+        if layout is None or layout.generation != self.tables.layout.generation:
+            return True
+        self.tables = replace(self.tables, layout=layout)
+        return False
 
     async def _reopen(self) -> None:
         async with self._lock:

@@ -16,7 +16,7 @@ from haiku.rag.errors import EmbeddingError, StorageError
 from haiku.rag.models import Chunk
 from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.schema import ITEMS_SCHEMA, PICTURES_SCHEMA, chunks_schema
-from haiku.rag.storage.lancedb.text import searchable
+from haiku.rag.storage.lancedb.text import identifiers, searchable
 
 Vectors = NDArray[np.float32]
 
@@ -122,6 +122,7 @@ def chunk_rows(batch: Sequence[Placed], dimension: int) -> pa.Table:
             columns["position"].append(position)
             columns["content"].append(clean_text(chunk.content))
             columns["text"].append(searchable(chunk.contextualized()))
+            columns["identifiers"].append(identifiers(chunk.contextualized()))
             columns["details"].append(_details(chunk, placed))
     vectors = np.concatenate([placed.vectors for placed in batch])
     arrays = [pa.array(values, schema.field(name).type) for name, values in columns.items()]

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 METRIC = "cosine"
 
 DOCUMENTS = "documents"
@@ -19,11 +19,19 @@ MOMENT = pa.timestamp("us", tz="UTC")
 
 SETTINGS_SCHEMA = pa.schema(
     [
+        pa.field("generation", pa.int32(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
         pa.field("schema_version", pa.int32(), nullable=False),
         pa.field("identity", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
+        pa.field("language", pa.string()),
+        pa.field("tables", pa.string(), nullable=False),
+        pa.field("changed_at", MOMENT, nullable=False),
+        pa.field("job", pa.string()),
+        pa.field("upkeep", pa.string()),
     ]
 )
+"""A row for each generation of the tables, see `haiku.rag.storage.lancedb.layout`."""
 
 ITEMS_SCHEMA = pa.schema(
     [
@@ -71,7 +79,10 @@ def documents_schema(uid: str) -> pa.Schema:
 
 
 def chunks_schema(dimension: int) -> pa.Schema:
-    """The chunks table: `text` is what full text searches, `content` what is shown."""
+    """The chunks table: `content` is what is shown, `text` what full text searches.
+
+    `identifiers` holds the code identifiers of the text, which its tokenizer would take apart, blanks between them.
+    """
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -80,6 +91,7 @@ def chunks_schema(dimension: int) -> pa.Schema:
             pa.field("position", pa.int32(), nullable=False),
             pa.field("content", pa.large_string(), nullable=False),
             pa.field("text", pa.large_string(), nullable=False),
+            pa.field("identifiers", pa.large_string(), nullable=False),
             pa.field("details", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dimension), nullable=False),
         ]

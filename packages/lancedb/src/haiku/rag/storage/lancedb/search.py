@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from haiku.rag.contracts import CandidateQuery, candidate_table
 from haiku.rag.errors import EmbeddingError
-from haiku.rag.storage.lancedb.filter_rows import revision_condition
+from haiku.rag.storage.lancedb.filter_rows import Places, revision_condition
 from haiku.rag.storage.lancedb.legs import Leg, fetch_leg
 from haiku.rag.storage.lancedb.schema import METRIC
 from haiku.rag.storage.lancedb.state import DocumentState
@@ -28,7 +28,7 @@ class Search:
     query: CandidateQuery
     chunks: Any
     state: DocumentState
-    places: list[int] | None
+    places: Places | None
     dimension: int
     vector: Floats | None
     words: str

@@ -9,9 +9,9 @@ from haiku.rag.config import AppConfig
 from haiku.rag.contracts import DatabaseRef, OpenMode
 from haiku.rag.errors import TagError
 from haiku.rag.models import EmbeddingIdentity
-from haiku.rag.storage.lancedb.database import LanceDBDatabase
 from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.location import check_folder, make_folder
+from haiku.rag.storage.lancedb.maintained import MaintainedDatabase
 from haiku.rag.storage.lancedb.schema import SETTINGS
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
 from haiku.rag.storage.lancedb.tables import create_tables, is_there, open_tables
@@ -29,7 +29,7 @@ class LanceDBStorage:
         self._session: Any = None
         self._budget = MemoryBudget(settings.vector_memory_mb << 20)
 
-    async def open(self, ref: DatabaseRef, *, mode: OpenMode, identity: EmbeddingIdentity | None) -> LanceDBDatabase:
+    async def open(self, ref: DatabaseRef, *, mode: OpenMode, identity: EmbeddingIdentity | None) -> MaintainedDatabase:
         """Open the database at `ref`; only `CREATE` makes one, and connecting never does."""
         if ref.tag is not None and mode is not OpenMode.READ:
             raise TagError(
@@ -43,18 +43,18 @@ class LanceDBStorage:
         """Let go of the shared cache."""
         self._session = None
 
-    async def _open(self, ref: DatabaseRef, mode: OpenMode, identity: EmbeddingIdentity | None) -> LanceDBDatabase:
+    async def _open(self, ref: DatabaseRef, mode: OpenMode, identity: EmbeddingIdentity | None) -> MaintainedDatabase:
         connection = await self._connect(ref)
         try:
             if mode is OpenMode.CREATE and not await is_there(connection, SETTINGS):
                 if ref.path is not None:
                     await anyio.to_thread.run_sync(make_folder, ref.path)
-                await create_tables(connection, ref, identity)
+                await create_tables(connection, ref, identity, language=self._settings.language_of(ref.name))
             tables = await open_tables(connection, ref)
         except BaseException:
             connection.close()
             raise
-        return LanceDBDatabase(
+        return MaintainedDatabase(
             connection,
             ref,
             tables,

@@ -1,17 +1,17 @@
 """The tables of one database: opened, created, and put at a tag."""
 
 import asyncio
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 
 from haiku.rag.contracts import DatabaseRef
-from haiku.rag.errors import MigrationRequiredError, StorageError, TagError
+from haiku.rag.errors import StorageError, TagError
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
+from haiku.rag.storage.lancedb.layout import Layout, current_layout, layout_table, read_layouts
 from haiku.rag.storage.lancedb.location import missing
 from haiku.rag.storage.lancedb.schema import (
     CHUNKS,
@@ -19,12 +19,9 @@ from haiku.rag.storage.lancedb.schema import (
     DOCUMENTS,
     ITEMS,
     ITEMS_SCHEMA,
-    METRIC,
     PICTURES,
     PICTURES_SCHEMA,
-    SCHEMA_VERSION,
     SETTINGS,
-    SETTINGS_SCHEMA,
     chunks_schema,
     documents_schema,
 )
@@ -32,14 +29,24 @@ from haiku.rag.storage.lancedb.schema import (
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Open handles, and what the settings table says."""
+    """Open handles on one generation, and what the settings table says of it."""
 
     documents: Any
     chunks: Any
     items: Any
     pictures: Any
-    identity: EmbeddingIdentity
-    dimension: int
+    settings: Any
+    layout: Layout
+
+    @property
+    def identity(self) -> EmbeddingIdentity:
+        """The embedding of the vectors."""
+        return self.layout.identity
+
+    @property
+    def dimension(self) -> int:
+        """Of the vectors."""
+        return self.layout.identity.dimension
 
     async def checkout_latest(self) -> None:
         """Move the handles of a document's parts to their newest versions."""
@@ -55,7 +62,7 @@ class Tables:
 
     def close(self) -> None:
         """Release the handles."""
-        for table in (self.documents, self.chunks, self.items, self.pictures):
+        for table in (self.documents, self.chunks, self.items, self.pictures, self.settings):
             table.close()
 
     async def uid(self) -> bytes:
@@ -107,58 +114,45 @@ async def is_there(connection: Any, name: str) -> bool:
 
 
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
-    """Open the tables; `MissingDatabaseError` where there is no complete database."""
-    names = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
-    if not {*names, SETTINGS} <= await table_names(connection):
+    """Open the current generation; `MissingDatabaseError` where there is no complete database."""
+    if not {SETTINGS} <= await table_names(connection):
         raise missing(ref)
     settings = _required(await _opened(connection, SETTINGS), ref)
+    layout = _required(current_layout(await read_layouts(settings, ref)), ref)
+    names = [layout.tables[part] for part in (DOCUMENTS, CHUNKS, ITEMS, PICTURES)]
     documents, chunks, items, pictures = await asyncio.gather(*map(connection.open_table, names))
-    rows = (await settings.query().to_arrow()).to_pylist()
-    settings.close()
-    if not rows:
-        raise missing(ref)
-    _check_version(rows[0]["schema_version"], ref)
     tables = Tables(
-        documents=documents,
-        chunks=chunks,
-        items=items,
-        pictures=pictures,
-        identity=EmbeddingIdentity(**json.loads(rows[0]["identity"])),
-        dimension=(await chunks.schema()).field("vector").type.list_size,
+        documents=documents, chunks=chunks, items=items, pictures=pictures, settings=settings, layout=layout
     )
     if ref.tag is not None:
         await tables.checkout_tag(ref)
     return tables
 
 
-def _check_version(version: int, ref: DatabaseRef) -> None:
-    if version == SCHEMA_VERSION:
-        return
-    how = "Migrate it" if version < SCHEMA_VERSION else "Upgrade haiku-rag-lancedb"
-    raise MigrationRequiredError(
-        f"database '{ref.name}' has schema version {version}, and this version of haiku-rag-lancedb reads "
-        f"{SCHEMA_VERSION}. {how} before you use it.",
-        source=ref.name,
-    )
-
-
-async def create_tables(connection: Any, ref: DatabaseRef, identity: EmbeddingIdentity | None) -> None:
+async def create_tables(
+    connection: Any, ref: DatabaseRef, identity: EmbeddingIdentity | None, *, language: str | None
+) -> None:
     """Create what is not there yet. The settings come last, and without them there is no database."""
     if identity is None:
         raise StorageError(
             f"database '{ref.name}' cannot be created without an embedding: its dimension has to be known.",
             source=ref.name,
         )
-    schemas = {
+    layout = Layout.numbered(0, "current", identity=identity, language=language)
+    await create_parts(connection, layout)
+    await _create(connection, SETTINGS, data=layout_table(layout))
+
+
+async def create_parts(connection: Any, layout: Layout) -> None:
+    """Create the tables of a generation that are not there yet."""
+    schemas: dict[str, pa.Schema] = {
         DOCUMENTS: documents_schema(uuid4().hex),
-        CHUNKS: chunks_schema(identity.dimension),
+        CHUNKS: chunks_schema(layout.identity.dimension),
         ITEMS: ITEMS_SCHEMA,
         PICTURES: PICTURES_SCHEMA,
     }
-    for name, schema in schemas.items():
-        await _create(connection, name, schema=schema)
-    row = {"schema_version": SCHEMA_VERSION, "identity": json.dumps(asdict(identity)), "metric": METRIC}
-    await _create(connection, SETTINGS, data=pa.Table.from_pylist([row], schema=SETTINGS_SCHEMA))
+    for part, schema in schemas.items():
+        await _create(connection, layout.tables[part], schema=schema)
 
 
 async def _create(connection: Any, name: str, **content: Any) -> None:

@@ -66,12 +66,12 @@ class VectorMemory:
         products = np.einsum("ij,j->i", self.vectors, direction.astype(np.float32))
         return ratios(products.astype(np.float64), self.norms)
 
-    def leg(self, cosines: Doubles, *, depth: int, places: Sequence[int] | None) -> Leg:
+    def leg(self, cosines: Doubles, *, depth: int, places: NDArray[np.int64] | None) -> Leg:
         """The best rows of the selected documents, ties by id; rows without a direction are no candidates."""
         eligible = self.norms > 0
         if places is not None:
             chosen = np.zeros(len(self.state), bool)
-            chosen[np.asarray(places, np.int64)] = True
+            chosen[places] = True
             eligible &= chosen[self.places]
         rows = np.flatnonzero(eligible)
         if len(rows) > depth:
