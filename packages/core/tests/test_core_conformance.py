@@ -4,28 +4,53 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from haiku.rag import testing
 from haiku.rag.client.files import FileSource
-from haiku.rag.contracts import DatabaseRef, SourceContent
+from haiku.rag.contracts import Capability, DatabaseRef, OpenMode, SourceContent
 from haiku.rag.fusion import CosineFusion, ReciprocalRankFusion
+from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.testing import plugin
-from haiku.rag.testing.storage_fixtures import MakeRef
+from haiku.rag.testing.storage_fixtures import MakeOutdated, MakeRef, document
 
 
 class TestMemoryStorage(testing.StorageContract):
     storage_name = "memory"
     searches_many = True
+    capabilities = frozenset(get_args(Capability))
 
     @pytest.fixture
-    def storage(self) -> testing.MemoryStorage:
-        return testing.MemoryStorage(server=testing.MemoryServer())
+    def server(self) -> testing.MemoryServer:
+        return testing.MemoryServer()
+
+    @pytest.fixture
+    def storage(self, server: testing.MemoryServer) -> testing.MemoryStorage:
+        return testing.MemoryStorage(server=server)
 
     @pytest.fixture
     def make_ref(self) -> MakeRef:
         return lambda name: DatabaseRef(name=name, location=f"memory://{name}", storage="memory", searches_many=True)
+
+    @pytest.fixture
+    def make_outdated(
+        self,
+        server: testing.MemoryServer,
+        storage: testing.MemoryStorage,
+        make_ref: MakeRef,
+        identity: EmbeddingIdentity,
+    ) -> MakeOutdated:
+        async def make(name: str) -> DatabaseRef:
+            ref = make_ref(name)
+            database = await storage.open(ref, mode=OpenMode.CREATE, identity=identity)
+            await database.write([document("old words")])
+            await database.close()
+            server.age(ref.location)
+            return ref
+
+        return make
 
 
 class TestHashEmbedder(testing.EmbedderContract):

@@ -86,7 +86,7 @@ async def test_a_database_that_is_dropped_is_missing_for_those_who_hold_it(serve
 async def test_a_filter_over_a_field_that_is_not_there_is_refused(server: MemoryServer) -> None:
     database = await MemoryStorage(server=server).open(REF, mode=OpenMode.CREATE, identity=None)
     await database.write([document("word")])
-    with pytest.raises(FilterError, match="there is no field 'colour'"):
+    with pytest.raises(FilterError, match="unknown field 'colour'"):
         await database.count_documents(filter=Comparison("colour", "=", "red"))
 
 

@@ -275,7 +275,7 @@ async def test_a_large_product_gives_the_same_from_a_worker_thread(database, mak
     await database.write([make("a.md", *WORDS)])
     asked = query("vector", vector=vector("q"))
     inline = await database.search(asked)
-    monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.INLINE_VALUES", 0)
+    monkeypatch.setattr("haiku.rag.storage.lancedb.search.INLINE_VALUES", 0)
     assert (await database.search(asked)).equals(inline)
 
 

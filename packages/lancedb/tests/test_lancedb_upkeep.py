@@ -9,8 +9,10 @@ import anyio
 import lancedb
 import pytest
 
-from haiku.rag.contracts import CandidateQuery, OpenMode
+from haiku.rag.config.models import StorageConfig
+from haiku.rag.contracts import CandidateQuery, DatabaseRef, OpenMode
 from haiku.rag.errors import StorageError
+from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.storage.lancedb import commits, failures, garbage, upkeep, writing
 from haiku.rag.storage.lancedb.rows import new_revision, revision_nanoseconds
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
@@ -19,6 +21,7 @@ from haiku.rag.storage.lancedb.storage import LanceDBStorage
 pytestmark = pytest.mark.anyio
 
 HOUR_NS = 3600 * 10**9
+IDENTITY = EmbeddingIdentity(provider="test", model="seeded", dimension=8)
 
 
 async def coverage(location):
@@ -30,6 +33,12 @@ async def revisions(location, table):
     connection = await lancedb.connect_async(location)
     found = await (await connection.open_table(table)).query().select(["revision"]).to_arrow()
     return set(found["revision"].to_pylist())
+
+
+async def settled(database):
+    """Let upkeep end what it has begun."""
+    if database._upkeep._task is not None:
+        await asyncio.wait({database._upkeep._task})
 
 
 @pytest.fixture
@@ -69,8 +78,10 @@ async def test_the_index_catches_up_after_enough_commits(open_database, location
     database = await open_database()
     for number in range(4):
         await database.write([make(f"{number}.md")])
+    await settled(database)
     assert (await coverage(location)).num_unindexed_rows == 0
     await database.write([make("rests.md")])
+    await settled(database)
     assert (await coverage(location)).num_unindexed_rows == 1
 
 
@@ -81,8 +92,9 @@ async def test_the_index_is_found_again_and_not_built_twice(open_database, locat
         await database.close()
     connection = await lancedb.connect_async(location)
     indexes = list(await (await connection.open_table("chunks")).list_indices())
-    assert [index.name for index in indexes] == ["text_idx"]
-    assert (indexes[0].index_details or {})["base_tokenizer"] == "icu/split"
+    assert sorted(index.name for index in indexes) == ["id_idx", "identifiers_idx", "revision_idx", "text_idx"]
+    (text,) = (index for index in indexes if index.name == "text_idx")
+    assert (text.index_details or {})["base_tokenizer"] == "icu"
 
 
 async def test_no_table_has_an_index_on_the_key_which_is_the_primary_key_from_the_first_version(
@@ -152,6 +164,22 @@ async def test_what_another_process_replaced_is_removed_once_it_is_old(
     assert len(await revisions(location, "chunks")) == 3
 
 
+class StoppedClock:
+    """A clock that stands still."""
+
+    def __init__(self, now):
+        self.now = now
+
+    def time(self):
+        return self.now
+
+    def time_ns(self):
+        return int(self.now * 1e9)
+
+    def monotonic(self):
+        return self.now
+
+
 async def test_revisions_that_a_recent_version_names_are_kept(open_database, location, make, made_earlier, monkeypatch):
     made_earlier(2 * HOUR_NS)
     one = await open_database()
@@ -161,12 +189,13 @@ async def test_revisions_that_a_recent_version_names_are_kept(open_database, loc
     await one.write([make("a.md")])
     two = await open_database()
     cleaner = two._upkeep._garbage
-    monkeypatch.setattr(cleaner, "_grace", time.time() - moment)
+    monkeypatch.setattr(cleaner, "_grace", 100.0)
+    monkeypatch.setattr(garbage, "time", StoppedClock(moment + 100.0))
     await two._live.tables.documents.checkout_latest()
-    await cleaner.remove()
+    await cleaner.remove(await cleaner.find())
     assert len(await revisions(location, "chunks")) == 2
     monkeypatch.setattr(cleaner, "_grace", 0.0)
-    await cleaner.remove()
+    await cleaner.remove(await cleaner.find())
     assert len(await revisions(location, "chunks")) == 1
 
 
@@ -182,12 +211,13 @@ async def test_rows_that_nothing_names_are_left_for_an_hour_and_removed_then(
     for age in (0, 2 * HOUR_NS):
         made_earlier(age)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(writing, "_upsert", lambda _: type("Broken", (), {"execute": broken_off})())
+            patch.setattr(writing, "upsert", lambda _: type("Broken", (), {"execute": broken_off})())
             with pytest.raises(StorageError):
                 await database.write([make("b.md")])
     assert len(await revisions(location, "chunks")) == 3
-    monkeypatch.setattr(database._upkeep._garbage, "_grace", 0.0)
-    await database._upkeep._garbage.remove()
+    cleaner = database._upkeep._garbage
+    monkeypatch.setattr(cleaner, "_grace", 0.0)
+    await cleaner.remove(await cleaner.find())
     left = await revisions(location, "chunks")
     assert len(left) == 2
     assert all(time.time_ns() - revision_nanoseconds(revision) < HOUR_NS for revision in left)
@@ -212,7 +242,7 @@ async def test_a_tag_older_than_the_retention_stays_and_stops_no_upkeep(open_dat
         await table.tags.create("v1", await table.version())
     for number in range(3):
         await database.write([make(f"{number}.md")])
-    monkeypatch.setattr(database._upkeep, "_retention", timedelta(milliseconds=1))
+    monkeypatch.setattr(database._upkeep._vacuum, "retention", lambda _: timedelta(milliseconds=1))
     await asyncio.sleep(0.05)
     await database.close()
     assert (await coverage(location)).num_unindexed_rows == 0
@@ -227,19 +257,107 @@ async def test_upkeep_that_fails_fails_no_write(open_database, make, monkeypatch
 
     database = await open_database()
     monkeypatch.setattr(upkeep, "COMMITS_BETWEEN", 1)
-    monkeypatch.setattr(upkeep, "_create_text_index", broken)
-    monkeypatch.setattr(database._upkeep._garbage, "remove", broken)
+    monkeypatch.setattr(upkeep, "build_text", broken)
+    monkeypatch.setattr(database._upkeep._garbage, "find", broken)
     assert len(await database.write([make()])) == 1
+    await settled(database)
     found = await database.search(CandidateQuery(search_type="fts", depth=1, text="alpha"))
     assert found.num_rows == 1
+    outcome = {step.name: (step.status, step.detail) for step in (await database.info()).upkeep.steps}
+    assert outcome["old revisions"] == ("failed", "the disk is full")
+    assert outcome["text indexes"][0] == "done", "a step that fails stops no other"
     await database.close()
+
+
+async def test_a_write_does_not_wait_for_upkeep(open_database, make, monkeypatch):
+    monkeypatch.setattr(upkeep, "COMMITS_BETWEEN", 1)
+    monkeypatch.setattr("haiku.rag.storage.lancedb.database.CLOSING_SECONDS", 0.05)
+    database = await open_database()
+    monkeypatch.setattr(database._upkeep._garbage, "find", anyio.sleep_forever)
+    with anyio.fail_after(20):
+        for number in range(3):
+            await database.write([make(f"{number}.md")])
+        await database.close()
+
+
+async def test_the_first_write_waits_for_the_text_index_but_not_for_long(open_database, make, monkeypatch):
+    async def hangs(*_, **__):
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(upkeep, "FIRST_INDEX_SECONDS", 0.01)
+    monkeypatch.setattr(upkeep, "build_text", hangs)
+    monkeypatch.setattr("haiku.rag.storage.lancedb.database.CLOSING_SECONDS", 0.05)
+    database = await open_database()
+    with anyio.fail_after(20):
+        for number in range(2):
+            await database.write([make(f"{number}.md")])
+        await database.close()
+
+
+async def test_without_auto_vacuum_nothing_happens_by_itself_but_the_first_text_index(location, make, monkeypatch):
+    monkeypatch.setattr(upkeep, "COMMITS_BETWEEN", 1)
+    engine = LanceDBStorage(LanceDBSettings(), StorageConfig(auto_vacuum=False))
+    ref = DatabaseRef(name="notes", location=str(location), storage="lancedb")
+    database = await engine.open(ref, mode=OpenMode.CREATE, identity=IDENTITY)
+    for number in range(3):
+        await database.write([make(f"{number}.md")])
+    assert (await database.info()).upkeep is None
+    await database.close()
+    stats = await coverage(location)
+    assert (stats.num_indexed_rows, stats.num_unindexed_rows) == (1, 2)
+
+
+async def test_the_outcome_is_written_down_for_other_processes(open_database, make):
+    database = await open_database()
+    await database.write([make()])
+    await database.close()
+    reader = await open_database(mode=OpenMode.READ)
+    report = (await reader.info()).upkeep
+    assert report is not None
+    assert not report.failed
+    assert {step.name for step in report.steps if step.status == "done"} == {"lookup indexes"}
+
+
+async def test_an_outcome_that_cannot_be_written_down_is_let_go(open_database, make, monkeypatch):
+    async def broken(*_):
+        raise RuntimeError("commit conflict")
+
+    monkeypatch.setattr(upkeep, "change_layout", broken)
+    database = await open_database()
+    await database.write([make()])
+    await database.close()
+    assert (await (await open_database()).info()).upkeep is None
+
+
+async def test_upkeep_rests_in_proportion_to_what_it_took(open_database, make, monkeypatch):
+    monkeypatch.setattr(upkeep, "COMMITS_BETWEEN", 1)
+    monkeypatch.setattr(upkeep, "REST", 10**9)
+    database = await open_database()
+    await database.write([make("a.md")])
+    await settled(database)
+    finished = (await database.info()).upkeep.finished_at
+    await database.write([make("b.md")])
+    await settled(database)
+    assert (await database.info()).upkeep.finished_at == finished
+
+
+async def test_a_step_that_meets_other_writers_is_left_for_another_time(open_database, make, monkeypatch):
+    async def conflicts(*_):
+        raise RuntimeError("Retryable commit conflict for version 7")
+
+    database = await open_database()
+    await database.write([make()])
+    monkeypatch.setattr(database._upkeep._garbage, "remove", conflicts)
+    report = await database.vacuum(retention_seconds=None, dry_run=False)
+    assert (report.steps[0].status, report.failed) == ("nothing to do", [])
+    assert report.steps[0].detail == "left for another time: other processes kept writing"
 
 
 async def test_closing_does_not_wait_for_upkeep_that_hangs(open_database, make, monkeypatch):
     monkeypatch.setattr("haiku.rag.storage.lancedb.database.CLOSING_SECONDS", 0.05)
     database = await open_database()
     await database.write([make()])
-    monkeypatch.setattr(database._upkeep._garbage, "remove", anyio.sleep_forever)
+    monkeypatch.setattr(database._upkeep._garbage, "find", anyio.sleep_forever)
     with anyio.fail_after(5):
         await database.close()
 
@@ -254,7 +372,7 @@ async def test_a_write_cancelled_before_its_commit_leaves_the_old_document(open_
             await anyio.sleep_forever()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(writing, "_upsert", lambda _: type("Hanging", (), {"execute": hang})())
+            patch.setattr(writing, "upsert", lambda _: type("Hanging", (), {"execute": hang})())
             await database.write([make("a.md", "alpha new")])
     assert scope.cancelled_caught
     assert (await database.document_by_id(stored.id)).content == "alpha old"
@@ -328,5 +446,8 @@ async def test_the_grace_grows_with_the_interval(open_database):
     slow = LanceDBStorage(LanceDBSettings(read_consistency_interval_seconds=100))
     database = await open_database(engine=slow)
     assert database._upkeep._garbage._grace == 400
-    assert database._upkeep._retention == timedelta(hours=1)
+    assert database._upkeep._vacuum.retention(0) == timedelta(hours=1)
+    assert database._upkeep._vacuum.retention(7200) == timedelta(hours=2)
+    slower = LanceDBStorage(LanceDBSettings(read_consistency_interval_seconds=1000))
+    assert (await open_database(engine=slower))._upkeep._vacuum.retention(0) == timedelta(seconds=8000)
     assert (await open_database())._upkeep._garbage._grace == 60

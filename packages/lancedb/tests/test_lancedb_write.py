@@ -8,6 +8,7 @@ import pytest
 from haiku.rag.contracts import CandidateQuery, DocumentWrite, OpenMode
 from haiku.rag.errors import DocumentConflictError, EmbeddingError, ReadOnlyError, StorageError
 from haiku.rag.models import Chunk
+from haiku.rag.storage.lancedb.writing import row_of
 
 pytestmark = pytest.mark.anyio
 
@@ -200,9 +201,10 @@ async def test_an_update_of_a_missing_document_is_none(database):
 async def test_an_update_meets_a_replacement_by_another_client(open_database, make):
     one, two = await open_database(), await open_database()
     (stored,) = await one.write([make("a.md", "first")])
-    row = (await one._writer._rows(f"id = '{stored.id}'"))[0]
+    tables = one._live.tables
+    row = await row_of(tables, stored.id)
     await two.write([make("a.md", "second")])
-    assert not await one._writer._replace(row, {**row, "title": "late"})
+    assert not await one._writer._replace(tables, row, {**row, "title": "late"})
     updated = await one.update(stored.id, uri=None, title="late", metadata=None)
     assert (updated.title, updated.content) == ("late", "second")
     assert (await one.search(text_query("second"))).num_rows == 1

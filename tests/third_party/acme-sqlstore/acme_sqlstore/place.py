@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from acme_sqlstore.selection import add_functions
 from haiku.rag.contracts import DatabaseRef
 from haiku.rag.errors import MissingDatabaseError
 from haiku.rag.models import EmbeddingIdentity
@@ -37,6 +38,7 @@ class Place:
         try:
             connection.execute("PRAGMA case_sensitive_like = ON")
             connection.execute("PRAGMA synchronous = OFF")
+            add_functions(connection)
             yield connection
         finally:
             connection.close()

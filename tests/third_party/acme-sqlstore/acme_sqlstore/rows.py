@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from acme_sqlstore.searching import plain
 from haiku.rag.contracts import DocumentWrite
 from haiku.rag.errors import DocumentConflictError
 from haiku.rag.models import Chunk, Document, DocumentItem
@@ -27,8 +28,8 @@ def put(connection: sqlite3.Connection, home: str, write: DocumentWrite, moment:
         metadata=dict(write.metadata),
         content=write.content,
         content_hash=write.content_hash,
-        created_at=datetime.fromisoformat(known[1]) if known else moment,
-        updated_at=moment,
+        created_at=write.created_at or (datetime.fromisoformat(known[1]) if known else moment),
+        updated_at=write.updated_at or moment,
         chunk_count=len(write.chunks),
     )
     remove(connection, home, document.id)
@@ -57,7 +58,9 @@ def _insert_chunks(connection: sqlite3.Connection, key: int, write: DocumentWrit
         cursor = connection.execute(
             "INSERT INTO chunks (document, id, body, vector) VALUES (?, ?, ?, ?)", (key, chunk.id, body, blob)
         )
-        connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (cursor.lastrowid, chunk.contextualized()))
+        connection.execute(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)", (cursor.lastrowid, plain(chunk.contextualized()))
+        )
 
 
 def remove(connection: sqlite3.Connection, home: str, document_id: str) -> bool:

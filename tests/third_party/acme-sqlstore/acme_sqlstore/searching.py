@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -24,10 +25,15 @@ NO_HITS = "SELECT NULL AS key, NULL AS score WHERE 0"
 WORD = re.compile(r"[^\W_]+")
 
 
+def plain(text: str) -> str:
+    """The form in which texts and queries meet."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
 def search(connection: sqlite3.Connection, homes: Sequence[str], query: CandidateQuery) -> list[pa.Table]:
     """A table of candidates a database."""
     condition, values = where(query.filter)
-    match = " OR ".join(f'"{word}"' for word in sorted(set(WORD.findall((query.text or "").casefold()))))
+    match = " OR ".join(f'"{word}"' for word in sorted(set(WORD.findall(plain(query.text or "")))))
     statement = STATEMENT.format(hits=HITS if match else NO_HITS, condition=condition)
     found: dict[str, list[Any]] = defaultdict(list)
     for home, *row in connection.execute(statement, [*([match] if match else []), json.dumps(homes), *values]):

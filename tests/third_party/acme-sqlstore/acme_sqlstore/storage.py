@@ -108,7 +108,7 @@ class SqlDatabase:
         return found if include_content else [entry.model_copy(update={"content": None}) for entry in found]
 
     async def _documents(
-        self, condition: str, values: Sequence[str], *, limit: int = -1, offset: int = 0
+        self, condition: str, values: Sequence[Any], *, limit: int = -1, offset: int = 0
     ) -> list[Document]:
         statement = (
             f"SELECT body FROM documents d WHERE home = ? AND {condition} ORDER BY created_at, id LIMIT ? OFFSET ?"

@@ -61,7 +61,14 @@ class Invocation:
 
         return HaikuRAG.over(scope, self.config, read_only=self.read_only)
 
-    def writer(self, operation: str, database_path: str | None = None, *, create: bool = False) -> HaikuRAG:
+    def writer(
+        self,
+        operation: str,
+        database_path: str | None = None,
+        *,
+        create: bool = False,
+        any_embedding: bool = False,
+    ) -> HaikuRAG:
         """A client over the one live database, for writing."""
         from haiku.rag.client import HaikuRAG
 
@@ -69,7 +76,7 @@ class Invocation:
             raise ReadOnlyError(f"{operation} writes, and --read-only was given. Leave --read-only out.")
         scope = self.one(operation, database_path)
         scope.live(operation)
-        return HaikuRAG.over(scope, self.config, create=create)
+        return HaikuRAG.over(scope, self.config, create=create, any_embedding=any_embedding)
 
     def _resolve(self, database_path: str | None, tag: str | None) -> DatabaseScope:
         from haiku.rag.client import DatabaseScope

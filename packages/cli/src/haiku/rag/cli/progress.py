@@ -5,14 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from haiku.rag.cli.output import one_line
 
-if TYPE_CHECKING:
-    from haiku.rag.client import IngestStep
 
-    Show = Callable[[IngestStep], None]
+class Step(Protocol):
+    """A step of something long."""
+
+    @property
+    def done(self) -> int:
+        """So many were worked on."""
+
+    @property
+    def total(self) -> int:
+        """Of so many."""
+
+
+Show = Callable[[Step], None]
 
 
 @contextmanager
@@ -30,5 +40,5 @@ def progress(label: str) -> Iterator[Show]:
         yield lambda step: bar.update(task, total=step.total, completed=step.done)
 
 
-def _nothing(step: IngestStep) -> None:
+def _nothing(step: Step) -> None:
     """There is no terminal to draw on."""

@@ -1,8 +1,20 @@
 """The client: one object over one database or a set of them."""
 
 from haiku.rag.client.client import HaikuRAG
+from haiku.rag.client.doctor import DoctorReport, examine
 from haiku.rag.client.ingest import IngestFailure, IngestResults, IngestStep
 from haiku.rag.federation.scope import DatabaseScope
-from haiku.rag.models import DocumentImport
+from haiku.rag.models import DocumentImport, RebuildMode, RebuildStep
 
-__all__ = ["DatabaseScope", "DocumentImport", "HaikuRAG", "IngestFailure", "IngestResults", "IngestStep"]
+__all__ = [
+    "DatabaseScope",
+    "DoctorReport",
+    "DocumentImport",
+    "HaikuRAG",
+    "IngestFailure",
+    "IngestResults",
+    "IngestStep",
+    "RebuildMode",
+    "RebuildStep",
+    "examine",
+]

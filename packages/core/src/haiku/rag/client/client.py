@@ -10,18 +10,29 @@ import anyio
 
 from haiku.rag.client.conversion import FORMATS, Conversion
 from haiku.rag.client.covering import CoveringClient
+from haiku.rag.client.doctor import DoctorReport, examine
 from haiku.rag.client.files import local_path
 from haiku.rag.client.ingest import Ingest, IngestResults, IngestStep
+from haiku.rag.client.rebuild import Rebuild
 from haiku.rag.client.searching import build_request, run_search
 from haiku.rag.client.writing import Writer, hash_of
 from haiku.rag.contracts.conversion import SourceContent
 from haiku.rag.contracts.filters import Filter
-from haiku.rag.contracts.storage import DatabaseInfo, DatabaseRef
-from haiku.rag.errors import ConversionError
+from haiku.rag.contracts.storage import DatabaseInfo, DatabaseRef, OpenMode
+from haiku.rag.errors import ConversionError, ReadOnlyError
 from haiku.rag.federation.listing import Listing, placed
 from haiku.rag.federation.request import OnUnavailable
 from haiku.rag.federation.scope import quoted
-from haiku.rag.models import Chunk, Document, DocumentImport, ParsedDocument, SearchResults, SearchType
+from haiku.rag.models import (
+    Chunk,
+    Document,
+    DocumentImport,
+    ParsedDocument,
+    RebuildMode,
+    RebuildStep,
+    SearchResults,
+    SearchType,
+)
 from haiku.rag.models.text import clean_text
 
 Format = Literal["md", "html", "plain"]
@@ -33,7 +44,8 @@ class HaikuRAG(CoveringClient):
     Use it as an asynchronous context manager; constructing opens nothing, and a client over several databases opens
     each when it is first asked. `config` is the configuration, by default the one that `load_config` finds. `sources`
     narrows what is covered, in the order given. `create` makes the one database if it is not there; `read_only` opens
-    everything for reading; `tag` reads the one database as it was at that tag.
+    everything for reading; `tag` reads the one database as it was at that tag. With `any_embedding` entering does not
+    refuse a database of another embedding than the configured one: that is for `rebuild`, all else still refuses it.
 
     Every method that reads takes `sources`: None for every covered database, names for those, `[]` for none.
     Failures are `HaikuRagError`, see `haiku.rag.errors.tree`.
@@ -131,6 +143,13 @@ class HaikuRAG(CoveringClient):
         timeout_s = self.config.search.timeout_s
         return await Writer(self._session, ref).run(lambda database: database.info(), timeout_s=timeout_s)
 
+    async def doctor(self, *, fix: bool = False, probe: bool = False) -> DoctorReport:
+        """What is wrong with the one database, see `haiku.rag.client.examine`, which needs no open client."""
+        ref = self._scope.live("doctor")
+        if (fix or probe) and self._session.mode_of(ref) is OpenMode.READ:
+            raise ReadOnlyError(f"'{ref.name}' is open for reading only, and fixing or probing writes.", source=ref.name)
+        return await examine(self._scope, self.config, fix=fix, probe=probe)
+
     async def convert(self, source: Path | str) -> ParsedDocument:
         """A path or URL as a parsed document. Touches no database."""
         conversion = Conversion(self._session)
@@ -207,6 +226,17 @@ class HaikuRAG(CoveringClient):
     async def delete_document(self, document_id: str) -> bool:
         """Remove a document with all its parts; False where there was none."""
         return await self._writer("deleting a document").delete(document_id)
+
+    async def rebuild(self, mode: RebuildMode = RebuildMode.FULL) -> AsyncIterator[RebuildStep]:
+        """Make every document of the one database anew, step by step, for a progress bar; see `RebuildMode`.
+
+        Broken off at any point it leaves a whole database, and called again with the same mode it goes on. Where the
+        configured embedding is not the recorded one (open with `any_embedding=True`), readers see the old vectors until
+        all are made, then the new ones; documents that fail prevent that.
+        """
+        ref = self._scope.live("rebuilding")
+        async for step in Rebuild(session=self._session, ref=ref, mode=RebuildMode(mode)).steps():
+            yield step
 
     async def _parsed(self, content: str, format: Format) -> tuple[DocumentImport, str]:
         if format not in FORMATS:

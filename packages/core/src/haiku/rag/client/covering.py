@@ -33,6 +33,7 @@ class CoveringClient:
         read_only: bool = False,
         sources: Sequence[str] | None = None,
         tag: str | None = None,
+        any_embedding: bool = False,
     ) -> None:
         if db_path is not None and sources is not None:
             raise AmbiguousDatabaseError("a database path and sources were both given. Give one of them.")
@@ -49,7 +50,7 @@ class CoveringClient:
         if create:
             covered.live("creating a database")
         mode = _mode(create=create, read_only=read_only)
-        self._set_up(Session(chosen, covered, mode), covered)
+        self._set_up(Session(chosen, covered, mode, any_embedding=any_embedding), covered)
 
     def _set_up(self, session: Session, scope: DatabaseScope, *, lent: bool = False) -> None:
         self._session = session
@@ -58,11 +59,19 @@ class CoveringClient:
         self._lifespans = AsyncExitStack()
 
     @classmethod
-    def over(cls, scope: DatabaseScope, config: AppConfig, *, create: bool = False, read_only: bool = False) -> Self:
+    def over(
+        cls,
+        scope: DatabaseScope,
+        config: AppConfig,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+        any_embedding: bool = False,
+    ) -> Self:
         """A client over a scope that was resolved before. Opens nothing."""
         client = cls.__new__(cls)
         mode = _mode(create=create, read_only=read_only)
-        client._set_up(Session(config, scope, mode), scope)
+        client._set_up(Session(config, scope, mode, any_embedding=any_embedding), scope)
         return client
 
     async def __aenter__(self) -> Self:
@@ -73,7 +82,8 @@ class CoveringClient:
         self._session.enter()
         try:
             if not self.covers_multiple:
-                await Writer(self._session, self._scope.databases[0]).opened()
+                any_embedding = self._session.any_embedding
+                await Writer(self._session, self._scope.databases[0], any_embedding=any_embedding).opened()
             for lifespan in self._session.kernel.lifespans(self):
                 await self._lifespans.enter_async_context(lifespan)
         except BaseException:

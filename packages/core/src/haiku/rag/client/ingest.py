@@ -89,7 +89,7 @@ class Ingest:
         unchanged = await writer.unchanged(document, content_hash)
         if unchanged is not None:
             return (unchanged,)
-        self._batch.append(await writer.ready(await _accepted(writer, document), content_hash=content_hash))
+        self._batch.append(await writer.ready(await accepted(writer, document), content_hash=content_hash))
         chunks = sum(len(entry.chunks) for entry in self._batch)
         full = len(self._batch) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS
         return await self._flushed(writer) if full else ()
@@ -99,22 +99,29 @@ class Ingest:
         return tuple(await writer.store(batch))
 
     async def _converted(self, location: str) -> tuple[DocumentImport, str]:
-        conversion = Conversion(self.session)
-        content = await conversion.fetch(location)
-        parsed = await conversion.convert(content)
-        document = DocumentImport(
-            content=parsed.content,
-            uri=content.uri,
-            title=self.title or parsed.title,
-            metadata=dict(self.metadata),
-            items=parsed.items,
-            pictures=parsed.pictures,
-            page_images=parsed.page_images,
-        )
-        return document, hash_of(content.data, content.media_type or content.name)
+        return await imported(self.session, location, title=self.title, metadata=self.metadata)
 
 
-async def _accepted(writer: Writer, document: DocumentImport) -> DocumentImport:
+async def imported(
+    session: Session, location: str, *, title: str | None, metadata: Mapping[str, Any]
+) -> tuple[DocumentImport, str]:
+    """What is at a path or URL as a document, and its content's hash. `title` goes before the document's own."""
+    conversion = Conversion(session)
+    content = await conversion.fetch(location)
+    parsed = await conversion.convert(content)
+    document = DocumentImport(
+        content=parsed.content,
+        uri=content.uri,
+        title=title or parsed.title,
+        metadata=dict(metadata),
+        items=parsed.items,
+        pictures=parsed.pictures,
+        page_images=parsed.page_images,
+    )
+    return document, hash_of(content.data, content.media_type or content.name)
+
+
+async def accepted(writer: Writer, document: DocumentImport) -> DocumentImport:
     """The document after the hooks; whatever one of them raises refuses this document and no other."""
     try:
         return await writer.accepted(document)

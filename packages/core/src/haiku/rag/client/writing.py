@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes one database. Everything that can fail without it is done before it is touched."""
+    """Writes one database. Everything that can fail without it is done before it is touched.
 
-    def __init__(self, session: Session, ref: DatabaseRef) -> None:
+    `any_embedding` lets it be one of another embedding than the configured one, see `Session`.
+    """
+
+    def __init__(self, session: Session, ref: DatabaseRef, *, any_embedding: bool = False) -> None:
         self._session = session
         self._ref = ref
+        self._any_embedding = any_embedding
         self._conversion = Conversion(session)
 
     async def opened(self) -> None:
@@ -156,7 +160,8 @@ class Writer:
         self._session.ensure_open()
 
         async def part() -> tuple[T]:
-            return (await operation(await self._session.database(self._ref)),)
+            database = await self._session.database(self._ref, any_embedding=self._any_embedding)
+            return (await operation(database),)
 
         outcome = await attempt(self._session.kernel, self._ref, part, timeout_s=timeout_s)
         if outcome.error is not None:

@@ -1,10 +1,12 @@
 """What core asks of plugins: one protocol a kind, with shapes, units and errors in the docstrings."""
 
-from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA, candidate_table, empty_candidates
+from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA, candidate_table, empty_candidates, merged_candidates
 from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent, TokenCounter
 from haiku.rag.contracts.embedder import Embedder
+from haiku.rag.contracts.filter_values import check_filter, kind_of, metadata_value, moment_of
 from haiku.rag.contracts.filters import And, Comparison, Filter, Not, Or
 from haiku.rag.contracts.fusion import Fusion, FusionContext
+from haiku.rag.contracts.health import HealthCheck
 from haiku.rag.contracts.maintenance import (
     Capability,
     CheckedDatabase,
@@ -49,6 +51,7 @@ __all__ = [
     "Finding",
     "Fusion",
     "FusionContext",
+    "HealthCheck",
     "HistoricDatabase",
     "HistoryEntry",
     "MigratingStorage",
@@ -67,5 +70,10 @@ __all__ = [
     "TokenCounter",
     "UpkeepDatabase",
     "candidate_table",
+    "check_filter",
     "empty_candidates",
+    "kind_of",
+    "merged_candidates",
+    "metadata_value",
+    "moment_of",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 RRF_K = 60
 """The rank constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009)."""
@@ -48,32 +49,73 @@ def candidate_table(
     `vector_leg` holds chunk ids best first, `keyword_leg` chunk ids with their text scores, best first;
     `similarities` the cosine of every id of either leg; `document_ids` each id's document. With `hybrid` the order
     is by reciprocal rank over both legs (k = 60), ties falling to the similarity, then to the id; without it, by the
-    one leg that is given.
+    one leg that is given. `merged_candidates` does the same for columns.
     """
     vector_rank = {chunk: rank for rank, chunk in enumerate(vector_leg, 1)}
     keyword_rank = {chunk: rank for rank, (chunk, _) in enumerate(keyword_leg, 1)}
     keyword_score = dict(keyword_leg)
-    cosine = similarities or {}
     ids = list(dict.fromkeys([*vector_rank, *keyword_rank]))
-    if hybrid:
-        own = {chunk: _reciprocal(vector_rank.get(chunk)) + _reciprocal(keyword_rank.get(chunk)) for chunk in ids}
-        ids.sort(key=lambda chunk: (-own[chunk], -cosine.get(chunk, -np.inf), chunk))
-    else:
-        own = {chunk: cosine[chunk] for chunk in vector_leg} or keyword_score
-    return pa.table(
-        {
-            "chunk_id": ids,
-            "document_id": [document_ids[chunk] for chunk in ids],
-            "score": [own[chunk] for chunk in ids],
-            "rank": list(range(1, len(ids) + 1)),
-            "similarity": [cosine.get(chunk) for chunk in ids],
-            "keyword_score": [keyword_score.get(chunk) for chunk in ids],
-            "vector_rank": [vector_rank.get(chunk) for chunk in ids],
-            "keyword_rank": [keyword_rank.get(chunk) for chunk in ids],
-        },
-        schema=CANDIDATE_SCHEMA,
+    cosines = similarities or {}
+    return merged_candidates(
+        chunk_ids=ids,
+        document_ids=[document_ids[chunk] for chunk in ids],
+        vector_rank=np.array([vector_rank.get(chunk, 0) for chunk in ids], np.int32),
+        keyword_rank=np.array([keyword_rank.get(chunk, 0) for chunk in ids], np.int32),
+        keyword_score=np.array([keyword_score.get(chunk, 0.0) for chunk in ids], np.float64),
+        similarity=np.array([cosines.get(chunk, np.nan) for chunk in ids], np.float64) if cosines else None,
+        hybrid=hybrid,
     )
 
 
-def _reciprocal(rank: int | None) -> float:
-    return 0.0 if rank is None else 1.0 / (RRF_K + rank)
+def merged_candidates(
+    *,
+    chunk_ids: Sequence[str],
+    document_ids: Sequence[str],
+    vector_rank: NDArray[np.int32],
+    keyword_rank: NDArray[np.int32],
+    keyword_score: NDArray[np.float64],
+    similarity: NDArray[np.float64] | None,
+    hybrid: bool = False,
+) -> pa.Table:
+    """`candidate_table` for columns of equal length: one row a chunk of either leg, in any order, none twice.
+
+    `vector_rank` and `keyword_rank` are the places in each leg, from 1, and 0 for a row that the leg did not find, whose
+    `keyword_score` says nothing then; `similarity` is the cosine of every row, None for full text.
+    """
+    in_vector, in_keyword = vector_rank > 0, keyword_rank > 0
+    if hybrid:
+        score = _reciprocal(vector_rank, in_vector) + _reciprocal(keyword_rank, in_keyword)
+        order = _hybrid_order(score, similarity, chunk_ids)
+    elif similarity is not None and in_vector.any():
+        score, order = similarity, np.argsort(vector_rank, kind="stable")
+    else:
+        score, order = keyword_score, np.argsort(keyword_rank, kind="stable")
+    places, count = order.tolist(), len(order)
+    columns = [
+        pa.array([chunk_ids[place] for place in places], pa.string()),
+        pa.array([document_ids[place] for place in places], pa.string()),
+        pa.array(score[order]),
+        pa.array(np.arange(1, count + 1, dtype=np.int32)),
+        pa.nulls(count, pa.float64()) if similarity is None else pa.array(similarity[order]),
+        pa.array(keyword_score[order], mask=~in_keyword[order]),
+        pa.array(vector_rank[order], mask=~in_vector[order]),
+        pa.array(keyword_rank[order], mask=~in_keyword[order]),
+    ]
+    return pa.Table.from_arrays(columns, schema=CANDIDATE_SCHEMA)
+
+
+def _reciprocal(rank: NDArray[np.int32], found: NDArray[np.bool_]) -> NDArray[np.float64]:
+    reciprocal: NDArray[np.float64] = found / (RRF_K + rank)
+    return reciprocal
+
+
+def _hybrid_order(
+    score: NDArray[np.float64], similarity: NDArray[np.float64] | None, chunk_ids: Sequence[str]
+) -> NDArray[np.int64]:
+    cosine = np.zeros(len(score)) if similarity is None else np.where(np.isnan(similarity), -np.inf, similarity)
+    order: NDArray[np.int64] = np.lexsort((-cosine, -score))
+    tied = (np.diff(score[order]) == 0.0) & (cosine[order][1:] == cosine[order][:-1])
+    if tied.any():
+        alphabetical = np.argsort(np.argsort(np.array(chunk_ids, dtype=object)))
+        order = np.lexsort((alphabetical, -cosine, -score))
+    return order

@@ -4,7 +4,7 @@ Each group is a capability that the engine's record names (`StorageRecord.capabi
 does not name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -78,8 +78,13 @@ class UpkeepDatabase(Database, Protocol):
 class CheckedDatabase(Database, Protocol):
     """Capability `checks`."""
 
-    async def check(self, *, fix: bool) -> list[Finding]:
-        """Read the rows and say what is wrong with them. With `fix`, put right what is safe to put right."""
+    async def check(self, *, fix: bool, probe: bool = False) -> list[Finding]:
+        """Read the rows and say what is wrong with them; a check that cannot be made is a finding, and no error.
+
+        With `fix`, put right what is safe to put right, and look again. With `probe`, find out by writing scratch, and
+        removing it, whether the store keeps its promises. Without either nothing is written. No finding says where the
+        database is.
+        """
 
 
 class HistoricDatabase(Database, Protocol):
@@ -115,30 +120,35 @@ class RebuiltDatabase(Database, Protocol):
         """
 
     async def rewrite(self, document: DocumentWrite, *, seen: Document) -> Document | None:
-        """Replace a document (by its id) in one commit, unless it is no longer as it was seen; None then.
+        """Replace a document (the one of `seen.id`) in one commit, unless it is no longer as it was seen; None then.
 
-        So a rebuild never undoes what another writer has written meanwhile.
+        So a rebuild never undoes what another writer has written meanwhile. The document keeps its URI, its id and its
+        creation.
         """
 
     async def job(self) -> str | None:
         """What a long operation that is under way has written down, for whoever goes on with it."""
 
     async def set_job(self, job: str | None) -> None:
-        """Write it down, durably; None when the operation is done."""
+        """Write it down, durably; None when the operation is done or given up, and with it what is staged."""
 
-    async def staged(self, identity: EmbeddingIdentity) -> "RebuiltDatabase":
+    async def staged(self, identity: EmbeddingIdentity, *, anew: bool = False) -> "RebuiltDatabase":
         """A second database within this one that records another embedding; readers do not see it.
 
-        One that was begun with the same identity is gone on with, any other is thrown away. `DocumentWrite.created_at`
-        and `updated_at` are kept as given when documents are written to it. Closing this database closes it.
+        One that was begun with the same identity is gone on with unless it is to be `anew`, any other is thrown away.
+        `DocumentWrite.created_at` and `updated_at` are kept as given when documents are written to it. Closing this
+        database closes it.
         """
 
-    async def adopt(self) -> bool:
+    async def adopt(self, *, catch_up: Callable[[], Awaitable[None]] | None = None) -> bool:
         """Put the staged database in place of this one, in one commit, unless documents changed that it lacks.
 
         False, with nothing changed, where a document here has another `updated_at` than there, or is only in one of the
-        two: copy it or delete it there, and adopt again. Writers that are open elsewhere write to the new one from then
-        on or are refused for its embedding; nothing that they had committed is lost.
+        two: copy it or delete it there, and adopt again. Where writers leave no time for that, `catch_up` does it: it
+        is awaited once where they differ, while writers are held back, and cancelled after a few seconds.
+
+        Writers that are open elsewhere write to the new one from then on or are refused for its embedding; nothing that
+        they had committed is lost.
         """
 
 

@@ -28,13 +28,17 @@ class Session:
 
     A database opens once, when it is first asked for; a failed open is not remembered. Nothing is opened or built
     by constructing a session. `place` gives each name's place in configured order, by which exact ties are settled.
+
+    With `any_embedding` a database of another embedding than the configured one can be opened for what asks for it so;
+    whatever else asks for it is refused as always.
     """
 
-    def __init__(self, config: AppConfig, scope: DatabaseScope, mode: OpenMode) -> None:
+    def __init__(self, config: AppConfig, scope: DatabaseScope, mode: OpenMode, *, any_embedding: bool = False) -> None:
         self.config = config
         self.kernel = config.kernel
         self.scope = scope
         self.mode = mode
+        self.any_embedding = any_embedding
         self.place = {name: index for index, name in enumerate(scope.configured)}
         self._is_open = False
         self._databases: dict[str, Database] = {}
@@ -57,11 +61,11 @@ class Session:
             raise RuntimeError("the client is not open: use it inside 'async with HaikuRAG(...) as client:'")
 
     def opened(self, ref: DatabaseRef) -> Database | None:
-        """The database if it is open already."""
+        """The database if it is open already, and known to be of the configured embedding."""
         self.ensure_open()
-        return self._databases.get(ref.name)
+        return None if self.any_embedding else self._databases.get(ref.name)
 
-    async def database(self, ref: DatabaseRef) -> Database:
+    async def database(self, ref: DatabaseRef, *, any_embedding: bool = False) -> Database:
         """The open database. Raises what the engine raises; two callers at once open it once."""
         opened = self.opened(ref)
         if opened is not None:
@@ -70,20 +74,26 @@ class Session:
             self.ensure_open()
             if ref.name not in self._databases:
                 self._databases[ref.name] = await self._open(ref)
-            return self._databases[ref.name]
+            database = self._databases[ref.name]
+        if self.any_embedding and not any_embedding:
+            self._check(database, await self.configured_identity(), ref)
+        return database
 
     async def _open(self, ref: DatabaseRef) -> Database:
-        mode = self.mode_of(ref)
         configured = await self.configured_identity()
-        database = await self.storage(ref).open(ref, mode=mode, identity=configured)
+        database = await self.storage(ref).open(ref, mode=self.mode_of(ref), identity=configured)
         try:
-            check_identity(database.identity, configured, ref, writable=mode is not OpenMode.READ)
+            if not self.any_embedding:
+                self._check(database, configured, ref)
             self.ensure_open()  # the client may have been closed meanwhile
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await database.close()
             raise
         return database
+
+    def _check(self, database: Database, configured: EmbeddingIdentity | None, ref: DatabaseRef) -> None:
+        check_identity(database.identity, configured, ref, writable=self.mode_of(ref) is not OpenMode.READ)
 
     def storage(self, ref: DatabaseRef) -> Storage:
         """The engine of a database, built once."""
@@ -125,10 +135,11 @@ class Session:
         self._embedder = self._reranker = None
         for resource in resources:
             if resource is not None:
-                await _close(resource)
+                await close_resource(resource)
 
 
-async def _close(resource: Database | Storage | Embedder | Reranker) -> None:
+async def close_resource(resource: Database | Storage | Embedder | Reranker) -> None:
+    """Close it, within a time; a failure is logged."""
     try:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await resource.close()

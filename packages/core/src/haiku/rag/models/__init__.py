@@ -2,6 +2,7 @@
 
 from haiku.rag.models.documents import Chunk, Document, DocumentImport, DocumentItem, ParsedDocument
 from haiku.rag.models.identity import EmbeddingIdentity
+from haiku.rag.models.rebuild import RebuildMode, RebuildStep
 from haiku.rag.models.report import DatabaseReport, DatabaseStatus, ResultReport, SearchReport
 from haiku.rag.models.results import SearchResult, SearchResults, SearchType
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
@@ -15,6 +16,8 @@ __all__ = [
     "DocumentItem",
     "EmbeddingIdentity",
     "ParsedDocument",
+    "RebuildMode",
+    "RebuildStep",
     "ResultReport",
     "SearchReport",
     "SearchResult",

@@ -184,7 +184,7 @@ class ConfigSectionRecord(PluginRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class HealthCheckRecord(PluginRecord):
-    """A check for `doctor`. The factory is the check's function."""
+    """A check for `doctor`. The factory is the check's function, a `haiku.rag.contracts.HealthCheck`."""
 
     kind: ClassVar[str] = "health_check"
 

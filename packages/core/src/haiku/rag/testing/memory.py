@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import anyio
 import pyarrow as pa
 
 from haiku.rag.config import StorageSection
+from haiku.rag.config.models import StorageConfig
 from haiku.rag.contracts.filters import Filter
+from haiku.rag.contracts.maintenance import Migration
 from haiku.rag.contracts.storage import CandidateQuery, Database, DatabaseInfo, DatabaseRef, DocumentWrite, OpenMode
-from haiku.rag.errors import DocumentConflictError, FilterError, MissingDatabaseError, ReadOnlyError, TagError
+from haiku.rag.errors import (
+    DocumentConflictError,
+    FilterError,
+    MigrationRequiredError,
+    MissingDatabaseError,
+    TagError,
+)
 from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
+from haiku.rag.testing.memory_past import SCHEMA_VERSION, MemoryPast
+from haiku.rag.testing.memory_rebuild import MemoryRebuilding
 from haiku.rag.testing.memory_search import candidates
-from haiku.rag.testing.memory_server import MemoryServer, MemoryState, StoredDocument, memory_server, now
-from haiku.rag.testing.selection import selects
+from haiku.rag.testing.memory_server import MemoryServer, StoredDocument, memory_server, new_row, now
+from haiku.rag.testing.memory_tags import MemoryTagging
+from haiku.rag.testing.memory_upkeep import MemoryUpkeep
+from haiku.rag.testing.selection import selector
 
 if TYPE_CHECKING:
     from haiku.rag.config import AppConfig
@@ -30,7 +40,7 @@ class MemorySection(StorageSection):
 
 
 class MemoryStorage:
-    """The engine `memory`. Takes filters as structure only; keeps no tags."""
+    """The engine `memory`. Takes filters as structure only."""
 
     name = "memory"
     section = "memory"
@@ -38,18 +48,40 @@ class MemoryStorage:
     def __init__(self, config: AppConfig | None = None, *, server: MemoryServer | None = None) -> None:
         named = "default" if config is None else config.section(self.section).server
         self.server = server or memory_server(named)
+        storage = StorageConfig() if config is None else config.storage
+        self._retention_seconds = storage.vacuum_retention_seconds
 
     async def open(self, ref: DatabaseRef, *, mode: OpenMode, identity: EmbeddingIdentity | None) -> MemoryDatabase:
         """Open what the server holds at the location."""
         await self.server.visit(ref.location, "open")
-        if ref.tag is not None:
-            raise TagError(f"database '{ref.name}' has no tag '{ref.tag}'. The memory storage keeps none.")
+        if ref.tag is not None and mode is not OpenMode.READ:
+            raise TagError(f"database '{ref.name}' is placed at tag '{ref.tag}' and can only be read.", source=ref.name)
         if mode is OpenMode.CREATE:
             self.server.create(ref.location, identity)
+        if self._past(ref).pending:
+            raise MigrationRequiredError(
+                f"database '{ref.name}' has an older schema. Run: haiku-rag migrate", source=ref.name
+            )
+        database = MemoryDatabase(self.server, ref, mode, engine=self.name, retention_seconds=self._retention_seconds)
+        self.server.count_handle(ref.location, 1)
+        return database
+
+    async def pending_migrations(self, ref: DatabaseRef) -> Sequence[Migration]:
+        """What `MemoryServer.age` has made necessary."""
+        await self.server.visit(ref.location, "pending_migrations")
+        return self._past(ref).pending
+
+    async def migrate(self, ref: DatabaseRef) -> Sequence[Migration]:
+        """Give the database the current schema."""
+        await self.server.visit(ref.location, "migrate")
+        past = self._past(ref)
+        steps, past.schema_version = past.pending, SCHEMA_VERSION
+        return steps
+
+    def _past(self, ref: DatabaseRef) -> MemoryPast:
         if ref.location not in self.server.states:
             raise MissingDatabaseError(f"there is no database '{ref.name}'. Create it first.")
-        self.server.count_handle(ref.location, 1)
-        return MemoryDatabase(self.server, ref, mode, engine=self.name)
+        return self.server.pasts[ref.location]
 
     async def search_many(self, databases: Sequence[Database], query: CandidateQuery) -> list[pa.Table | Exception]:
         """Answer for all of them in one round trip."""
@@ -78,20 +110,8 @@ class ManyMemoryStorage(MemoryStorage):
     section = "memory_many"
 
 
-class MemoryDatabase:
+class MemoryDatabase(MemoryTagging, MemoryUpkeep, MemoryRebuilding):
     """One open database of a server."""
-
-    def __init__(self, server: MemoryServer, ref: DatabaseRef, mode: OpenMode, *, engine: str) -> None:
-        self._server = server
-        self._ref = ref
-        self._mode = mode
-        self._engine = engine
-        self._is_open = True
-
-    @property
-    def identity(self) -> EmbeddingIdentity | None:
-        """The embedding that it was created for."""
-        return self._state.identity
 
     async def search(self, query: CandidateQuery) -> pa.Table:
         """Exact candidates."""
@@ -156,7 +176,9 @@ class MemoryDatabase:
         """Store a batch; nothing is awaited once the first is stored."""
         state = await self._visit_to_write("write")
         moment = now()
-        return [state.put(_new_row(state, parts, moment), parts) for parts in documents]
+        if documents:
+            self._committed("write")
+        return [state.put(new_row(state, parts, moment), parts) for parts in documents]
 
     async def update(
         self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
@@ -171,61 +193,29 @@ class MemoryDatabase:
             raise DocumentConflictError(f"another document of database '{self._ref.name}' has the URI '{uri}'.")
         given = {"uri": uri, "title": title, "metadata": None if metadata is None else dict(metadata)}
         changes = {key: value for key, value in given.items() if value is not None}
+        self._committed("update")
         return state.put(stored.row.model_copy(update={**changes, "updated_at": now()}), stored.parts)
 
     async def delete(self, document_id: str) -> bool:
         """Forget the document."""
         state = await self._visit_to_write("delete")
-        return state.documents.pop(document_id, None) is not None
+        if document_id not in state.documents:
+            return False
+        del state.documents[document_id]
+        self._committed("delete")
+        return True
 
     async def info(self) -> DatabaseInfo:
         """What is counted."""
         state = await self._visit("info")
         return DatabaseInfo(
             storage=self._engine,
-            schema_version=1,
+            schema_version=SCHEMA_VERSION,
             documents=len(state.documents),
             chunks=sum(len(stored.parts.chunks) for stored in state.documents.values()),
             identity=state.identity,
             updated_at=state.updated_at,
         )
-
-    async def close(self) -> None:
-        """Let go of the server."""
-        if self._is_open:
-            self._is_open = False
-            self._server.count_handle(self._ref.location, -1)
-
-    @property
-    def _state(self) -> MemoryState:
-        state = self._server.states.get(self._ref.location)
-        if state is None:
-            raise MissingDatabaseError(f"the database '{self._ref.name}' is gone.")
-        return state
-
-    async def _visit(self, operation: str) -> MemoryState:
-        await self._server.visit(self._ref.location, operation)
-        return self._state
-
-    async def _visit_to_write(self, operation: str) -> MemoryState:
-        if self._mode is OpenMode.READ:
-            raise ReadOnlyError(f"database '{self._ref.name}' is open for reading only.")
-        return await self._visit(operation)
-
-
-def _new_row(state: MemoryState, parts: DocumentWrite, moment: datetime) -> Document:
-    replaced = state.by_uri(parts.uri) or state.documents.get(parts.id or "")
-    return Document(
-        id=replaced.row.id if replaced else parts.id or str(uuid4()),
-        uri=parts.uri,
-        title=parts.title,
-        metadata=dict(parts.metadata),
-        content=parts.content,
-        content_hash=parts.content_hash,
-        created_at=replaced.row.created_at if replaced else moment,
-        updated_at=moment,
-        chunk_count=len(parts.chunks),
-    )
 
 
 def _read(chunk: Chunk, row: Document) -> Chunk:
@@ -251,4 +241,4 @@ def _selector(filter: str | Filter | None) -> Callable[[Document], bool]:
         raise FilterError(
             "the memory storage takes filters as structure only, not as text. Use haiku.rag.contracts.Filter."
         )
-    return lambda row: selects(filter, {"id": row.id, "uri": row.uri, "title": row.title})
+    return selector(filter)

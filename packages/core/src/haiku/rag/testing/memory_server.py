@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from uuid import uuid4
 
 import anyio
 
-from haiku.rag.contracts.storage import DocumentWrite
+from haiku.rag.contracts.storage import DatabaseRef, DocumentWrite
+from haiku.rag.errors import TagError
 from haiku.rag.models import Document, EmbeddingIdentity
+from haiku.rag.testing.memory_past import MemoryPast, MemoryTag
 from haiku.rag.testing.words import words
 
 EVERY = "*"
@@ -33,6 +36,7 @@ class MemoryState:
     identity: EmbeddingIdentity | None
     documents: dict[str, StoredDocument] = field(default_factory=dict)
     updated_at: datetime | None = None
+    job: str | None = None
 
     def put(self, row: Document, parts: DocumentWrite) -> Document:
         """Store a document, in place of the one with its id."""
@@ -54,11 +58,12 @@ class MemoryServer:
     """The databases of every `MemoryStorage` that names this server, by location.
 
     `calls` counts `(location, operation)`, an operation being the name of a method of the contract. `slow` and `fail`
-    make a location late or broken, `heal` makes it well.
+    make a location late or broken, `heal` makes it well, `age` gives it the schema of an older day.
     """
 
     def __init__(self) -> None:
         self.states: dict[str, MemoryState] = {}
+        self.pasts: dict[str, MemoryPast] = defaultdict(MemoryPast)
         self.calls: Counter[tuple[str, str]] = Counter()
         self._delays: dict[tuple[str, str], float] = {}
         self._errors: dict[tuple[str, str], Exception] = {}
@@ -71,6 +76,18 @@ class MemoryServer:
     def drop(self, location: str) -> None:
         """Forget what a location holds."""
         self.states.pop(location, None)
+        self.pasts.pop(location, None)
+
+    def age(self, location: str) -> None:
+        """Let the database there be one that has to be migrated."""
+        self.pasts[location].schema_version = 0
+
+    def tag(self, ref: DatabaseRef, name: str) -> MemoryTag:
+        """What a database's tag names; `TagError` where there is none."""
+        found = self.pasts[ref.location].tags.get(name)
+        if found is None:
+            raise TagError(f"database '{ref.name}' has no tag '{name}'.", source=ref.name)
+        return found
 
     def slow(self, location: str, seconds: float, operation: str = EVERY) -> None:
         """Let an operation, by default every one, take this long."""
@@ -113,3 +130,20 @@ def memory_server(name: str = "default") -> MemoryServer:  # noqa: ARG001 - the 
 def now() -> datetime:
     """The time of a commit."""
     return datetime.now(UTC)
+
+
+def new_row(state: MemoryState, parts: DocumentWrite, moment: datetime | None = None) -> Document:
+    """The row of a document that is written: a replaced one's id and creation, and the moments that it brings."""
+    replaced = state.by_uri(parts.uri) or state.documents.get(parts.id or "")
+    moment = moment or now()
+    return Document(
+        id=replaced.row.id if replaced else parts.id or str(uuid4()),
+        uri=parts.uri,
+        title=parts.title,
+        metadata=dict(parts.metadata),
+        content=parts.content,
+        content_hash=parts.content_hash,
+        created_at=parts.created_at or (replaced.row.created_at if replaced else moment),
+        updated_at=parts.updated_at or moment,
+        chunk_count=len(parts.chunks),
+    )

@@ -32,6 +32,7 @@ def haiku_rag_register_storage() -> Iterable[StorageRecord]:
         suffixes=(".memory",),
         default_location="haiku.rag.memory",
         standalone=True,
+        capabilities=frozenset({"checks", "history", "migrations", "rebuild", "tags", "upkeep"}),
     )
     yield StorageRecord(
         name="memory-many",

@@ -1,49 +1,84 @@
-"""Deciding a structured filter in Python."""
+"""Deciding a structured filter in Python, document by document: what engines are compared with."""
 
 import re
-from collections.abc import Mapping
-from typing import assert_never
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, assert_never
 
-from haiku.rag.contracts.filters import FILTER_FIELDS, And, Comparison, Filter, Not, Or
-from haiku.rag.errors import FilterError
+from haiku.rag.contracts.filter_values import ORDERS, check_filter, kind_of, metadata_value, moment_of
+from haiku.rag.contracts.filters import METADATA_PREFIX, And, Comparison, Filter, FilterValue, Not, Or
+from haiku.rag.models import Document
 
 
-def selects(filter: Filter, fields: Mapping[str, str | None]) -> bool:
-    """Whether the filter selects a document with these fields."""
+def selector(filter: Filter) -> Callable[[Document], bool]:
+    """Whether the filter selects a document, as a function of it; `FilterError` for a filter that means nothing."""
+    check_filter(filter)
+    return partial(selects, filter)
+
+
+def selects(filter: Filter, document: Document) -> bool:
+    """Whether a filter that means something selects a document."""
     match filter:
         case And(parts=parts):
-            return all(selects(part, fields) for part in parts)
+            return all(selects(part, document) for part in parts)
         case Or(parts=parts):
-            return any(selects(part, fields) for part in parts)
+            return any(selects(part, document) for part in parts)
         case Not(part=part):
-            return not selects(part, fields)
+            return not selects(part, document)
         case Comparison():
-            return _compares(filter, fields)
+            return _holds(filter, _actual(document, filter.field))
         case _:  # pragma: no cover - the union has no other member
             assert_never(filter)
 
 
-def _compares(comparison: Comparison, fields: Mapping[str, str | None]) -> bool:
-    if comparison.field not in FILTER_FIELDS:
-        raise FilterError(f"there is no field '{comparison.field}' to filter by. Known: {', '.join(FILTER_FIELDS)}.")
-    actual = fields[comparison.field]
-    if actual is None:
-        return False
+def _actual(document: Document, field: str) -> Any:
+    if field.startswith(METADATA_PREFIX):
+        return metadata_value(document.metadata, field.removeprefix(METADATA_PREFIX))
+    return getattr(document, field)
+
+
+def _holds(comparison: Comparison, actual: Any) -> bool:
+    if not isinstance(actual, list):
+        return _holds_for_one(comparison, actual)
+    if comparison.operator == "!=":
+        return not _holds(replace(comparison, operator="="), actual)
+    return any(_holds_for_one(comparison, value) for value in actual)
+
+
+def _holds_for_one(comparison: Comparison, actual: Any) -> bool:
     value = comparison.value
     if isinstance(value, tuple):
-        return actual in value
+        return any(_compares("=", actual, each) for each in value)
     if comparison.operator == "like":
-        return _like(value).fullmatch(actual) is not None
-    return (actual == value) == (comparison.operator == "=")
+        return isinstance(actual, str) and _like(str(value)).fullmatch(actual) is not None
+    return _compares(comparison.operator, actual, value)
+
+
+def _compares(order: str, actual: Any, value: FilterValue) -> bool:
+    kind = kind_of(value)
+    if kind == "moment" and isinstance(actual, str):
+        actual = moment_of(actual)
+    # What is not a number, though of its type, equals and precedes nothing, not even itself.
+    return kind_of(actual) == kind and actual == actual and ORDERS[order](actual, value)  # noqa: PLR0124
 
 
 def _like(pattern: str) -> re.Pattern[str]:
     """The pattern as a regular expression; letters match in their own case only."""
-    parts = [_plain_or_wild(match) for match in re.finditer(r"\\(?P<plain>.)|(?P<any>[\s\S])", pattern, re.DOTALL)]
-    return re.compile("".join(parts), re.DOTALL)
+    first, *others = _runs(pattern)
+    if not others:
+        return re.compile(first, re.DOTALL)
+    # Each run is taken where it first occurs: that loses no match, and no pattern takes long.
+    middle = "".join(f"(?>.*?{run})" for run in others[:-1])
+    return re.compile(f"{first}{middle}.*{others[-1]}", re.DOTALL)
 
 
-def _plain_or_wild(match: re.Match[str]) -> str:
-    if match["plain"] is not None:
-        return re.escape(match["plain"])
-    return {"%": ".*", "_": "."}.get(match["any"]) or re.escape(match["any"])
+def _runs(pattern: str) -> list[str]:
+    """What stands before, between and after the `%`, as regular expressions."""
+    runs = [""]
+    for token in re.finditer(r"\\(?P<plain>.)|(?P<any>.)", pattern, re.DOTALL):
+        if token["any"] == "%":
+            runs.append("")
+        else:
+            runs[-1] += "." if token["any"] == "_" else re.escape(token["plain"] or token["any"])
+    return runs

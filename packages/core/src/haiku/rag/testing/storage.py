@@ -41,17 +41,86 @@ Searching
 31. Odd queries are no error; one without a letter or digit finds nothing by text.
 32. Vectors come with the candidates when they are asked for.
 33. Where the record says `searches_many`, one call for several databases gives what asking each gives.
+
+What filters mean
+34. The moments of a document compare as moments, in whatever zone one is given.
+35. Texts are in the order of their code points.
+36. A metadata value compares with values of its own kind only; a text that is an ISO date or moment with a moment too.
+37. A metadata key is looked up whole, then part by part at its dots; a list does what one of its values does.
+38. A filter that means nothing is a `FilterError`: an unknown field, a value that does not go with its field or
+    operator, endless nesting. `haiku.rag.contracts.check_filter` says so of any.
+39. Whatever a filter is made of, it selects what `haiku.rag.testing.selection` selects.
+
+Together and broken off
+40. A write that is cancelled at any moment leaves the document as it was, or has replaced it, whole.
+41. Databases that are open several times write at once: nothing is lost, doubled or mixed.
+42. `staleness_s` after a commit, a database that was opened before shows it, with every part.
+43. A search meets no half document while another handle writes.
+
+What texts find
+44. Texts and queries meet after NFKC and case folding.
+45. Where the suite says `finds_phrases`, what stands in quotation marks has to be there as it stands, and other words
+    are optional; a mark without its partner, and marks round nothing to look up, count for nothing.
+46. Where it says `finds_identifiers`, names as code has them are found whole, before what has their parts, and by them.
+
+What the engine's record names
+47. Every capability has its methods.
+48. `upkeep`: vacuuming reports its steps and changes nothing that is read; a dry run plans only.
+49. Indexes that are built again are what `info` says, and the best three of a search stay the same.
+50. A database opened for reading refuses both with `ReadOnlyError`.
+51. `checks`: a sound database has no failed finding, whether it is to be fixed or not, and stays as it is.
+52. `history`: commits are listed newest first, with moments and a limit.
+53. `tags`: a tag is listed by its name, also when the database is opened again; history shows it.
+54. At a tag everything is as it was, and in whole documents, whatever was changed, deleted or vacuumed since.
+55. What is open at a tag refuses writes with `ReadOnlyError`, and cannot be opened for writing (`TagError`).
+56. A name that is taken, blank or holds a control character, and one that is not there, is a `TagError`.
+57. Deleting a tag forgets the name, and leaves the database as it is.
+58. Restoring brings everything back, for open readers too; the state before has a tag then, and restoring it undoes it.
+59. A tag that is made while another handle writes names a state of whole documents.
+60. Reading, at a tag and with `tags`, `history` and `check`, changes nothing on disk.
+61. `migrations`: a current database has none pending, and migrating it does nothing; a missing one is a
+    `MissingDatabaseError`, and stays so.
+62. A database of an older schema (`make_outdated`) is refused with `MigrationRequiredError` and left as it is; it
+    holds its documents once it is migrated.
+63. A tag, a restore or a vacuum that is broken off leaves every document whole, and tags that are complete can be read.
+
+Rebuilding, where `capabilities` names it
+64. The parts of a document are what was written, with vectors and moments; None where there is none.
+65. A document is rewritten by its id and keeps its URI and its creation; where it is not as it was seen, nothing is.
+66. What a job writes down is there for whoever opens the database, until it is done.
+67. What is staged is seen by nobody, keeps the moments it is given, and is gone on with unless the embedding is another
+    or it is to be anew.
+68. Adopting changes nothing while the documents differ, and then everything at once, for readers that are open too.
+69. A writer that was open meanwhile is refused for the new embedding or writes to the new database; nothing is lost.
 """
 
+from haiku.rag.testing.storage_concurrency import ConcurrencyClauses
+from haiku.rag.testing.storage_conditions import ConditionClauses
 from haiku.rag.testing.storage_filters import FilterClauses
+from haiku.rag.testing.storage_maintenance import MaintenanceClauses
 from haiku.rag.testing.storage_opening import OpeningClauses
+from haiku.rag.testing.storage_rebuild import RebuildClauses
 from haiku.rag.testing.storage_search import SearchClauses
+from haiku.rag.testing.storage_tags import TagClauses
+from haiku.rag.testing.storage_text import TextClauses
 from haiku.rag.testing.storage_writing import WritingClauses
 
 
-class StorageContract(OpeningClauses, WritingClauses, FilterClauses, SearchClauses):
+class StorageContract(
+    OpeningClauses,
+    WritingClauses,
+    FilterClauses,
+    SearchClauses,
+    ConditionClauses,
+    ConcurrencyClauses,
+    TextClauses,
+    MaintenanceClauses,
+    TagClauses,
+    RebuildClauses,
+):
     """Override `storage`; `make_ref` where a path below a temporary folder is no location for it.
 
     `text_filter` is a text filter that selects the title `alpha`, None where the engine takes structure only;
-    `searches_many` as in the engine's record.
+    `searches_many` and `capabilities` as in the engine's record; `finds_phrases` and `finds_identifiers` for engines
+    that do; `staleness_s` where a commit is not seen at once; `make_outdated` once there has been another schema.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -13,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from haiku.rag.contracts.filters import Filter
+from haiku.rag.contracts.maintenance import Capability
 from haiku.rag.contracts.storage import CandidateQuery, Database, DatabaseRef, DocumentWrite, OpenMode, Storage
 from haiku.rag.models import Chunk, EmbeddingIdentity
 
@@ -21,6 +23,7 @@ IDENTITY = EmbeddingIdentity(provider="hash", model="words", dimension=DIMENSION
 
 MakeRef = Callable[[str], DatabaseRef]
 OpenDatabase = Callable[..., Awaitable[Database]]
+MakeOutdated = Callable[[str], Awaitable[DatabaseRef]]
 
 
 class StorageFixtures:
@@ -31,6 +34,7 @@ class StorageFixtures:
     suffix: ClassVar[str] = ""
     text_filter: ClassVar[str | None] = None
     searches_many: ClassVar[bool] = False
+    capabilities: ClassVar[frozenset[str]] = frozenset()
 
     @pytest.fixture
     def anyio_backend(self) -> str:
@@ -58,6 +62,22 @@ class StorageFixtures:
         return IDENTITY
 
     @pytest.fixture
+    def staleness_s(self) -> float:
+        """So many seconds after a commit, a database that was opened before shows it."""
+        return 0.0
+
+    @pytest.fixture
+    def make_outdated(self) -> MakeOutdated | None:
+        """Makes a database of an older schema that holds documents; None where there has been no other schema."""
+        return None
+
+    def needs(self, *capabilities: Capability) -> None:
+        """Skip the test of an engine that does not have them all."""
+        lacking = sorted({*capabilities} - self.capabilities)
+        if lacking:
+            pytest.skip(f"the engine does not offer {', '.join(lacking)}")
+
+    @pytest.fixture
     async def open_database(
         self, storage: Storage, make_ref: MakeRef, identity: EmbeddingIdentity
     ) -> AsyncIterator[OpenDatabase]:
@@ -65,8 +85,10 @@ class StorageFixtures:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(storage.close)
 
-            async def open_database(name: str = "one", mode: OpenMode = OpenMode.CREATE) -> Database:
-                database = await storage.open(make_ref(name), mode=mode, identity=identity)
+            async def open_database(
+                name: str = "one", mode: OpenMode = OpenMode.CREATE, tag: str | None = None
+            ) -> Database:
+                database = await storage.open(replace(make_ref(name), tag=tag), mode=mode, identity=identity)
                 stack.push_async_callback(database.close)
                 return database
 

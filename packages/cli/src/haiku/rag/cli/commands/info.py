@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from haiku.rag.client import HaikuRAG
     from haiku.rag.contracts import DatabaseRef
     from haiku.rag.contracts.storage import DatabaseInfo
+    from haiku.rag.models import UpkeepReport
 
 
 @click.command()
@@ -57,5 +58,15 @@ def info_lines(ref: DatabaseRef, info: DatabaseInfo) -> Iterator[str]:
     if info.updated_at is not None:
         yield f"updated: {info.updated_at:%Y-%m-%d %H:%M:%S}"
     yield f"embedding: {info.identity.describe() if info.identity else 'not recorded'}"
+    yield f"language: {info.language or 'none, words are not stemmed'}"
     for name, state in info.indexes.items():
         yield f"index {name}: {state}"
+    if info.upkeep is not None:
+        yield f"last upkeep: {upkeep_line(info.upkeep)}"
+
+
+def upkeep_line(upkeep: UpkeepReport) -> str:
+    """When upkeep last ran, and what became of it."""
+    failed = ", ".join(f"{step.name} failed ({step.detail})" for step in upkeep.failed)
+    done = ", ".join(step.name for step in upkeep.steps if step.status == "done")
+    return f"{upkeep.finished_at:%Y-%m-%d %H:%M:%S}, {'; '.join(filter(None, [done, failed])) or 'nothing to do'}"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import anyio
 import pyarrow as pa
 
+from haiku.rag.config.models import StorageConfig
 from haiku.rag.contracts import CandidateQuery, DatabaseInfo, DatabaseRef, DocumentWrite
 from haiku.rag.contracts.filters import Filter
 from haiku.rag.errors import ReadOnlyError
@@ -14,11 +15,13 @@ from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
 from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.filter_rows import Places, selected
+from haiku.rag.storage.lancedb.legs import Selection
 from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.location import folder_size
+from haiku.rag.storage.lancedb.offered import Offered
 from haiku.rag.storage.lancedb.reading import chunks_of, documents_with_content, items_of, picture_of
-from haiku.rag.storage.lancedb.schema import SCHEMA_VERSION
-from haiku.rag.storage.lancedb.search import Search, candidates, query_vector, query_words
+from haiku.rag.storage.lancedb.schema import ITEMS, PICTURES, SCHEMA_VERSION
+from haiku.rag.storage.lancedb.search import Search, candidates, query_direction, query_words
 from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.upkeep import Upkeep
@@ -41,13 +44,17 @@ class LanceDBDatabase:
         interval: float,
         budget: MemoryBudget,
         writable: bool,
+        storage: StorageConfig,
+        language: str | None = None,
     ) -> None:
         self._connection = connection
         self._ref = ref
         self._live = LiveTables(connection, ref, tables, interval=interval)
-        self._upkeep = Upkeep(self._live, interval=interval)
+        self._upkeep = Upkeep(connection, self._live, storage, interval=interval, language=language)
         self._writer = Writer(self._live, self._upkeep)
         self._vectors = VectorStore(budget)
+        self._offered = Offered()
+        self._selection: tuple[tuple[DocumentState, str | Filter], Places] | None = None
         self._writable = writable
         self._closed = False
 
@@ -60,20 +67,25 @@ class LanceDBDatabase:
         """Candidates, each leg bounded by `query.depth`; similarities are exact cosines."""
 
         async def find(tables: Tables, state: DocumentState) -> pa.Table:
-            vector = query_vector(query, tables.dimension, self._ref.name)
-            places = await _selected(state, query.filter)
-            finds_nothing = (places is not None and not len(places)) or not len(state) or query.depth < 1
-            memory = None if vector is None or finds_nothing else await self._vectors.memory(tables, state)
+            if query.vector is not None:
+                self._live.check_embedding()
+            direction = query_direction(query, tables.dimension, self._ref.name)
+            words = query_words(query, tables.layout.language)
+            selection = Selection.of(state, await self._selected(state, query.filter))
+            if not selection.share or query.depth < 1:
+                direction, words = None, None
+            held = await self._vectors.held(tables, state, vectors=direction is not None)
             return await candidates(
                 Search(
                     query=query,
                     chunks=tables.chunks,
-                    state=state,
-                    places=places,
+                    selection=selection,
                     dimension=tables.dimension,
-                    vector=None if finds_nothing else vector,
-                    words="" if finds_nothing else query_words(query),
-                    memory=memory,
+                    direction=direction,
+                    words=words,
+                    rows=held.rows,
+                    memory=held.memory,
+                    offered=self._offered,
                 )
             )
 
@@ -81,7 +93,11 @@ class LanceDBDatabase:
 
     async def chunks_by_id(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """The live chunks, in the order asked."""
-        return await self._live.read("read", lambda tables, state: chunks_of(tables, state, chunk_ids))
+
+        async def read(tables: Tables, state: DocumentState) -> list[Chunk]:
+            return await chunks_of(tables, state, chunk_ids, self._offered.row_ids(tables.chunks, chunk_ids))
+
+        return await self._live.read("read", read)
 
     async def list_documents(
         self, *, limit: int | None, offset: int, filter: str | Filter | None, include_content: bool
@@ -89,7 +105,7 @@ class LanceDBDatabase:
         """Documents by creation, then id."""
 
         async def listing(tables: Tables, state: DocumentState) -> list[Document]:
-            places = await _selected(state, filter)
+            places = await self._selected(state, filter)
             window = (range(len(state)) if places is None else places.tolist())[
                 offset : None if limit is None else offset + limit
             ]
@@ -103,7 +119,7 @@ class LanceDBDatabase:
         """How many documents the filter selects."""
 
         async def count(_: Tables, state: DocumentState) -> int:
-            places = await _selected(state, filter)
+            places = await self._selected(state, filter)
             return len(state) if places is None else len(places)
 
         return await self._live.read("counted", count)
@@ -127,7 +143,7 @@ class LanceDBDatabase:
             place = state.rows_by_id.get(document_id)
             return [] if place is None else await items_of(tables, state.revisions[place])
 
-        return await self._live.read("read", read)
+        return await self._live.read("read", read, parts=[ITEMS])
 
     async def picture(self, document_id: str, ref: str) -> bytes | None:
         """A picture's bytes by its item's ref, a page image's by `page/N`."""
@@ -136,7 +152,7 @@ class LanceDBDatabase:
             place = state.rows_by_id.get(document_id)
             return None if place is None else await picture_of(tables, state.revisions[place], ref)
 
-        return await self._live.read("read", read)
+        return await self._live.read("read", read, parts=[PICTURES])
 
     async def write(self, documents: Sequence[DocumentWrite]) -> list[Document]:
         """Store a batch in one commit."""
@@ -186,8 +202,8 @@ class LanceDBDatabase:
             with anyio.move_on_after(CLOSING_SECONDS):
                 await self._upkeep.finish()
         finally:
-            self._vectors.release()
-            self._live.close()
+            await self._vectors.close()
+            await self._live.close()
 
     async def _document(self, find: Callable[[DocumentState], int | None]) -> Document | None:
         async def read(tables: Tables, state: DocumentState) -> Document | None:
@@ -205,8 +221,11 @@ class LanceDBDatabase:
             )
         return await reported(self._ref, action, operation)
 
-
-async def _selected(state: DocumentState, condition: str | Filter | None) -> Places | None:
-    if condition is None:
-        return None
-    return await anyio.to_thread.run_sync(selected, state, condition)
+    async def _selected(self, state: DocumentState, condition: str | Filter | None) -> Places | None:
+        """The places that the filter selects. A search in one database asks twice: the last answer is kept."""
+        if condition is None:
+            return None
+        asked = (state, condition)
+        if self._selection is None or self._selection[0] != asked:
+            self._selection = (asked, await anyio.to_thread.run_sync(selected, state, condition))
+        return self._selection[1]

@@ -30,13 +30,22 @@ def is_conflict(error: Exception) -> bool:
     return any(sign in text for sign in CONFLICT_SIGNS)
 
 
+def failure_reason(error: Exception) -> str:
+    """Why something failed, without the engine's words: they name locations."""
+    return _known_reason(error) or f"the storage engine reported a {type(error).__name__}"
+
+
+def _known_reason(error: Exception) -> str | None:
+    text = "timed out" if isinstance(error, TimeoutError) else str(error).lower()
+    return next((reason for signs, reason in REASONS if any(sign in text for sign in signs)), None)
+
+
 def engine_failure(ref: DatabaseRef, action: str, error: Exception) -> StorageError:
     """The error for a failed action; the engine's own words only where the caller typed the location."""
-    text = str(error).lower()
-    reason = next((reason for signs, reason in REASONS if any(sign in text for sign in signs)), None)
+    reason = _known_reason(error)
     if ref.given:
         reason = f"{reason} ({error})" if reason else str(error)
-    reason = reason or f"the storage engine reported a {type(error).__name__}"
+    reason = reason or failure_reason(error)
     return StorageError(
         f"database '{ref.name}' could not be {action}: {reason}. Check that it can be reached, then try again.",
         source=ref.name,

@@ -1,19 +1,19 @@
-"""Filters evaluated over the documents in memory, and what they mean for the rows of other tables."""
+"""Filters evaluated over the documents in memory."""
 
+from collections.abc import Iterator, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from haiku.rag.contracts.filters import FILTER_FIELDS, And, Comparison, Filter, Not, Or
-from haiku.rag.errors import FilterError
+from haiku.rag.contracts.filter_values import check_filter
+from haiku.rag.contracts.filters import METADATA_PREFIX, MOMENT_FIELDS, And, Comparison, Filter, FilterValue, Not, Or
 from haiku.rag.models.text import clean_text
-from haiku.rag.plugins.messages import suggestion
+from haiku.rag.storage.lancedb.filter_columns import Mask, microseconds, numbers_that, texts_that
 from haiku.rag.storage.lancedb.filter_text import parse_filter
 from haiku.rag.storage.lancedb.state import DocumentState
-from haiku.rag.storage.lancedb.text import one_of
 
 Places = NDArray[np.int64]
 """Places of documents in a state."""
@@ -21,56 +21,48 @@ Places = NDArray[np.int64]
 
 def selected(state: DocumentState, condition: str | Filter) -> Places:
     """The places of the documents that the filter selects, rising. Blocking."""
-    structure = parse_filter(condition) if isinstance(condition, str) else condition
-    places: Places = pc.indices_nonzero(_mask(state.table, structure)).to_numpy().astype(np.int64)
-    return places
+    if isinstance(condition, str):
+        structure = parse_filter(condition)
+    else:
+        structure = condition
+        check_filter(structure)
+    return np.flatnonzero(_mask(state, structure)).astype(np.int64, copy=False)
 
 
-def revision_condition(state: DocumentState, places: Places | None) -> str | None:
-    """The condition by which a table's live rows belong to the selected documents; None where all are selected.
-
-    Of the two ways to say it the shorter is taken; the negated one lets rows of old revisions through.
-    """
-    if places is None or len(places) == len(state):
-        return None
-    chosen = set(places)
-    if len(chosen) * 2 <= len(state):
-        return one_of("revision", (state.revisions[place] for place in places))
-    others = (revision for place, revision in enumerate(state.revisions) if place not in chosen)
-    return one_of("revision", others, negated=True)
-
-
-def _mask(table: pa.Table, node: Filter) -> pa.ChunkedArray:
+def _mask(state: DocumentState, node: Filter) -> Mask:
     match node:
+        case Comparison(field=field) if field in MOMENT_FIELDS:
+            moments = np.asarray(state.table[field].cast(pa.int64()))
+            return numbers_that(moments, node.operator, _each(node.value, microseconds))
+        case Comparison(field=field) if field.startswith(METADATA_PREFIX):
+            column = state.metadata.column(_json_text(field.removeprefix(METADATA_PREFIX)))
+            return column.mask(node.operator, _each(node.value, _json_text))
         case Comparison():
-            return pc.fill_null(_compare(_column(table, node.field), node), False)
+            return texts_that(state.table[node.field], node.operator, _each(node.value, clean_text))
         case Not(part):
-            return pc.invert(_mask(table, part))
+            return ~_mask(state, part)
         case And(parts):
-            return reduce(pc.and_, (_mask(table, part) for part in parts), _constant(table, value=True))
+            return reduce(np.logical_and, (_mask(state, part) for part in parts), np.ones(len(state), bool))
         case Or(parts):
-            return reduce(pc.or_, (_mask(table, part) for part in parts), _constant(table, value=False))
+            return reduce(np.logical_or, (_mask(state, part) for part in _folded(parts)), np.zeros(len(state), bool))
 
 
-def _constant(table: pa.Table, *, value: bool) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array([value] * table.num_rows, pa.bool_())])
+def _folded(parts: Sequence[Filter]) -> Iterator[Filter]:
+    """The parts of an Or, what they want a field to equal put into one list: thousands of them are as fast as one."""
+    wanted: dict[str, list[FilterValue]] = {}
+    for part in parts:
+        if isinstance(part, Comparison) and part.operator == "=" and not isinstance(part.value, tuple):
+            wanted.setdefault(part.field, []).append(part.value)
+        else:
+            yield part
+    yield from (Comparison(field, "in", tuple(values)) for field, values in wanted.items())
 
 
-def _column(table: pa.Table, field: str) -> pa.ChunkedArray:
-    if field not in FILTER_FIELDS:
-        raise FilterError(f"the filter names an unknown field '{field}'.{suggestion(field, FILTER_FIELDS)}")
-    return table[field]
+def _each(value: Any, change: Any) -> Any:
+    """The value, or each of a tuple's values, changed."""
+    return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
 
 
-def _compare(column: pa.ChunkedArray, node: Comparison) -> pa.ChunkedArray:
-    match node.operator, node.value:
-        case "=", str(value):
-            return pc.equal(column, clean_text(value))
-        case "!=", str(value):
-            return pc.not_equal(column, clean_text(value))
-        case "like", str(value):
-            return pc.match_like(column, clean_text(value))
-        case "in", tuple(values):
-            # A null is in no list: is_in would otherwise look for it among the values.
-            return pc.is_in(column, value_set=pa.array([clean_text(str(value)) for value in values], pa.string()))
-    raise FilterError(f"the filter's operator '{node.operator}' does not go with the value that it has.")
+def _json_text(value: Any) -> Any:
+    """A text as it is stored within JSON, where alone NUL characters are kept; any other value as it is."""
+    return "\0".join(map(clean_text, value.split("\0"))) if isinstance(value, str) else value

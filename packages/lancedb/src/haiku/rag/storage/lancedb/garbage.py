@@ -1,7 +1,8 @@
 """Which revisions' rows may be removed, and their removal."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.compute as pc
@@ -18,6 +19,23 @@ DELETED_AT_ONCE = 500
 PATIENCE_SECONDS = 2.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dead:
+    """The revisions of one table whose rows may be removed."""
+
+    table: Any
+    revisions: list[str]
+
+    def conditions(self) -> list[str]:
+        """Conditions that select the rows, a bounded number of revisions each."""
+        starts = range(0, len(self.revisions), DELETED_AT_ONCE)
+        return [one_of("revision", self.revisions[start : start + DELETED_AT_ONCE]) for start in starts]
+
+    async def rows(self) -> int:
+        """How many there are."""
+        return sum([await self.table.count_rows(condition) for condition in self.conditions()])
+
+
 class Garbage:
     """The rows of chunks, items and pictures whose revision no document names any more."""
 
@@ -31,17 +49,26 @@ class Garbage:
         now = time.monotonic()
         self._superseded.update(dict.fromkeys(revisions, now))
 
-    async def remove(self) -> None:
-        """Delete what no reader can be on and no writer can yet commit."""
+    async def find(self) -> list[Dead]:
+        """What no reader can be on and no writer can yet commit."""
         tables = self._live.tables
         await tables.documents.checkout_latest()
         live = await _revisions(tables.documents)
+        found = []
         for table in (tables.chunks, tables.items, tables.pictures):
             await table.checkout_latest()
             removable = await self._removable(await _revisions(table) - live)
-            for start in range(0, len(removable), DELETED_AT_ONCE):
-                condition = one_of("revision", removable[start : start + DELETED_AT_ONCE])
-                await committed(table, lambda: table.delete(condition), patience=PATIENCE_SECONDS)  # noqa: B023
+            if removable:
+                found.append(Dead(table=table, revisions=removable))
+        return found
+
+    async def remove(self, found: Sequence[Dead]) -> None:
+        """Delete it."""
+        for dead in found:
+            for condition in dead.conditions():
+                await committed(dead.table, lambda: dead.table.delete(condition), patience=PATIENCE_SECONDS)  # noqa: B023
+        for revision in {revision for dead in found for revision in dead.revisions}:
+            self._superseded.pop(revision, None)
 
     async def _removable(self, dead: set[str]) -> list[str]:
         past = time.monotonic() - self._grace

@@ -12,7 +12,7 @@ from haiku.rag.errors import MigrationRequiredError
 from haiku.rag.models import EmbeddingIdentity, UpkeepReport
 from haiku.rag.storage.lancedb.schema import CHUNKS, DOCUMENTS, ITEMS, METRIC, PICTURES, SCHEMA_VERSION, SETTINGS_SCHEMA
 
-State = Literal["current", "staged", "old"]
+State = Literal["current", "sealed", "staged", "old"]
 PARTS = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
 
 
@@ -20,7 +20,8 @@ PARTS = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
 class Layout:
     """A generation: a whole set of tables, and what they were made with.
 
-    The current one is read and written. A staged one is being filled by a rebuild and is shown to nobody; an old one
+    The current one is read and written; for the moment of a change of generations it is sealed: read, and a commit to
+    it counts only once the seal is gone. A staged one is being filled by a rebuild and is shown to nobody; an old one
     was current before, and upkeep drops it once no reader can be on it, unless a tag keeps it. `tables` maps the four
     parts to the names of tables. `changed_at` is when the state was last changed; `job` is what a rebuild has written
     down, `upkeep` the outcome of the last upkeep.
@@ -80,8 +81,8 @@ async def read_layouts(settings: Any, ref: DatabaseRef) -> list[Layout]:
 
 
 def current_layout(layouts: list[Layout]) -> Layout | None:
-    """The generation that is read and written."""
-    return next((layout for layout in layouts if layout.state == "current"), None)
+    """The generation that is read and written, sealed or not."""
+    return next((layout for layout in layouts if layout.state in ("current", "sealed")), None)
 
 
 def layout_table(*layouts: Layout) -> pa.Table:

@@ -1,78 +1,106 @@
-"""One leg of a search: the best live rows by one score."""
+"""One leg of a search: the best live rows of the selected documents by one score."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from haiku.rag.storage.lancedb.fetching import fetched
+from haiku.rag.storage.lancedb.filter_rows import Places
+from haiku.rag.storage.lancedb.memory import Chosen, Floats
+from haiku.rag.storage.lancedb.row_map import ROW_ID, RowMap, Rows, places_of
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.text import one_of
 
-ROUNDS = 3
-"""How often a leg is asked for more when old revisions' rows took places; the last time for live rows only."""
+MOST_ROWS = 2_000
+"""A leg asks for at most so many rows, or eight times its depth, before it names the revisions that it wants."""
+GROWTH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leg:
-    """Live rows, best first, at most as many as asked; `scores` grow with quality, `vectors` only where fetched."""
+class Selection:
+    """The documents of a state that a search is about: `places` are those selected, None for all."""
 
-    ids: list[str] = field(default_factory=list)
-    document_ids: list[str] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    vectors: NDArray[np.float32] | None = None
+    state: DocumentState
+    places: Places | None = None
+    chosen: Chosen | None = None
+
+    @classmethod
+    def of(cls, state: DocumentState, places: Places | None) -> "Selection":
+        """All documents where `places` is None or names all."""
+        if places is None or len(places) == len(state):
+            return cls(state=state)
+        chosen = np.zeros(len(state), bool)
+        chosen[places] = True
+        return cls(state=state, places=places, chosen=chosen)
+
+    @property
+    def share(self) -> float:
+        """The part of the documents that is selected."""
+        count = len(self.state) if self.places is None else len(self.places)
+        return count / len(self.state) if count else 0.0
+
+    def condition(self) -> str:
+        """What a row of the chunks table satisfies just if it is live and of a selected document."""
+        revisions = self.state.revisions
+        return one_of("revision", revisions if self.places is None else [revisions[place] for place in self.places])
+
+    def wanted(self, table: pa.Table, rows: RowMap | None) -> NDArray[np.bool_]:
+        """Which rows of a table are live and selected; without `rows` it has their revisions."""
+        if rows is None:
+            places = places_of(self.state, table["revision"])
+            live: NDArray[np.bool_] = places >= 0
+        else:
+            found = rows.find(table[ROW_ID].to_numpy())
+            live = found >= 0
+            places = rows.places[found] if self.chosen is not None and len(rows) else found
+        return live if self.chosen is None else live & self.chosen[places]
 
 
 async def fetch_leg(
-    query: Callable[[], Any], state: DocumentState, *, score: str, depth: int, condition: str | None
-) -> Leg:
-    """Ask with slack, drop rows of revisions that are not live, and ask again where that leaves too few.
+    query: Callable[[], Any],
+    selection: Selection,
+    rows: RowMap | None,
+    *,
+    depth: int,
+    by_condition: Callable[[], Any] | None = None,
+) -> pa.Table:
+    """The best wanted rows of a query without limit and condition, at least `depth` where there are as many.
 
-    `query` makes a fresh query without limit and condition; `score` is `_distance` or `_score`.
+    Asks with slack, drops the rows that are not wanted, and asks for more where that leaves too few. Conditions are
+    dear, since the engine reads a column for them: only where few rows are wanted, the last request, which
+    `by_condition` makes, names their revisions.
     """
-    limit = depth + depth // 4 + 4
-    stale: set[str] = set()
-    for attempt in range(1, ROUNDS + 1):
-        last = attempt == ROUNDS
-        where = _where(condition, stale, live=state.revisions if last else None)
-        request = query().limit(limit) if where is None else query().limit(limit).where(where)
-        table = await request.to_arrow()
-        revisions = table["revision"].to_pylist()
-        live = [row for row, revision in enumerate(revisions) if revision in state.rows_by_revision]
-        if last or len(live) >= depth or table.num_rows < limit:
-            break
-        stale.update(revision for revision in revisions if revision not in state.rows_by_revision)
-        limit *= 2
-    return _leg(table, live, revisions, state, score=score, depth=depth)
+    most = max(MOST_ROWS, 8 * depth)
+    slack = depth + depth // 4 + 4
+    limit = int(slack / max(selection.share, 1 / most))
+    while limit <= most:
+        table = await fetched(query().limit(limit), at_most=limit)
+        wanted = selection.wanted(table, rows)
+        if np.count_nonzero(wanted) >= depth or table.num_rows < limit:
+            return _filtered(table, wanted)
+        limit *= GROWTH
+    table = await fetched((by_condition or query)().limit(slack).where(selection.condition()), at_most=slack)
+    return _filtered(table, selection.wanted(table, rows))
 
 
-def _where(condition: str | None, stale: set[str], *, live: list[str] | None) -> str | None:
-    conditions = [] if condition is None else [condition]
-    if live is not None:
-        conditions.append(one_of("revision", live))
-    elif stale:
-        conditions.append(one_of("revision", sorted(stale), negated=True))
-    return " AND ".join(conditions) or None
+def _filtered(table: pa.Table, wanted: NDArray[np.bool_]) -> pa.Table:
+    return table if wanted.all() else table.filter(pa.array(wanted))
 
 
-def _leg(
-    table: pa.Table, live: list[int], revisions: list[str], state: DocumentState, *, score: str, depth: int
-) -> Leg:
-    ids = table["id"].to_pylist()
-    values = table[score].to_pylist()
-    scores = [1.0 - value for value in values] if score == "_distance" else values
-    rows = sorted(live, key=lambda row: (-scores[row], ids[row]))[:depth]
-    return Leg(
-        ids=[ids[row] for row in rows],
-        document_ids=[state.ids[state.rows_by_revision[revisions[row]]] for row in rows],
-        scores=[scores[row] for row in rows],
-        vectors=matrix(table["vector"])[rows] if "vector" in table.column_names else None,
-    )
+def best_first(scores: NDArray[np.float64], ids: NDArray[np.object_]) -> Rows:
+    """The order by score, best first, ties by id."""
+    order: Rows = np.argsort(-scores, kind="stable")
+    values = scores[order]
+    if np.any(values[1:] == values[:-1]):
+        order = np.lexsort((np.argsort(np.argsort(ids)), -scores))
+    return order
 
 
-def matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
+def matrix(column: pa.ChunkedArray) -> Floats:
     """A column of fixed-size lists as rows."""
-    values: NDArray[np.float32] = column.combine_chunks().flatten().to_numpy()
+    values: Floats = column.combine_chunks().flatten().to_numpy()
     return values.reshape(len(column), column.type.list_size)

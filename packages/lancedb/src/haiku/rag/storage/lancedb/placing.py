@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -36,6 +37,7 @@ def place(
     """Give every document its id, its revision and its moments; a replaced one keeps its id and its creation.
 
     `batch` maps keys to documents. Creations within a batch are a microsecond apart, so that they keep its order.
+    Moments that a document brings are kept.
     """
     by_key = {row["key"]: row for row in existing}
     by_id = {row["id"]: row for row in existing}
@@ -50,12 +52,25 @@ def place(
             key=key,
             id=row["id"] if row else _new_id(key, document),
             revision=new_revision(time.time_ns()),
-            created_at=row["created_at"] if row else moment,
-            updated_at=moment,
+            created_at=document.created_at or (row["created_at"] if row else moment),
+            updated_at=document.updated_at or moment,
             old_key=row["key"] if row and row["key"] != key else None,
         )
     _refuse_shared_ids(placed, database)
     return placed
+
+
+def rewritten(row: Row, document: DocumentWrite, vectors: Vectors) -> Placed:
+    """A document in the place of a stored row: it keeps the key, the URI, the id and the creation."""
+    return Placed(
+        source=replace(document, uri=row["uri"]),
+        vectors=vectors,
+        key=row["key"],
+        id=row["id"],
+        revision=new_revision(time.time_ns()),
+        created_at=row["created_at"],
+        updated_at=document.updated_at or datetime.now(UTC),
+    )
 
 
 def _replaced(

@@ -19,6 +19,7 @@ def haiku_rag_register_storage() -> Iterator[StorageRecord]:
         suffixes=(".lancedb",),
         default_location="haiku.rag.lancedb",
         standalone=True,
+        capabilities=frozenset({"checks", "rebuild", "history", "migrations", "tags", "upkeep"}),
     )
 
 

@@ -4,11 +4,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from haiku.rag.models import Chunk, Document, DocumentItem
+from haiku.rag.storage.lancedb.fetching import fetched
 from haiku.rag.storage.lancedb.schema import CHUNK_COLUMNS
 from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.text import one_of, quoted
+
+DOCUMENT_FACTS = ["id", "uri", "title", "metadata"]
 
 
 async def documents_with_content(tables: Tables, ids: Sequence[str]) -> list[Document]:
@@ -44,16 +49,25 @@ async def picture_of(tables: Tables, revision: str, ref: str) -> bytes | None:
     return data
 
 
-async def chunks_of(tables: Tables, state: DocumentState, chunk_ids: Sequence[str]) -> list[Chunk]:
-    """The live chunks with these ids, in this order, each with its document's facts."""
+async def chunks_of(
+    tables: Tables, state: DocumentState, chunk_ids: Sequence[str], row_ids: list[int] | None
+) -> list[Chunk]:
+    """The live chunks with these ids, in this order, each with its document's facts.
+
+    `row_ids` says where they are in the table, None where that is not known.
+    """
     if not chunk_ids:
         return []
-    found = await tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))).select(CHUNK_COLUMNS).to_arrow()
-    rows = {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
-    wanted = [chunk for chunk in chunk_ids if chunk in rows]
-    places = [state.rows_by_revision[rows[chunk]["revision"]] for chunk in wanted]
-    documents = state.rows(places)
-    return [_chunk(rows[chunk], document) for chunk, document in zip(wanted, documents, strict=True)]
+    if row_ids is None:
+        query = tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))).select(CHUNK_COLUMNS)
+        found = await fetched(query)
+    else:
+        found = await fetched(tables.chunks.take_row_ids(row_ids).select(CHUNK_COLUMNS), at_most=len(row_ids))
+    by_id = {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
+    wanted = [chunk for chunk in chunk_ids if chunk in by_id]
+    places = [state.rows_by_revision[by_id[chunk]["revision"]] for chunk in wanted]
+    documents = state.table.select(DOCUMENT_FACTS).take(pa.array(places, pa.int64())).to_pylist()
+    return [_chunk(by_id[chunk], document) for chunk, document in zip(wanted, documents, strict=True)]
 
 
 def _chunk(row: dict[str, Any], document: dict[str, Any]) -> Chunk:

@@ -19,6 +19,8 @@ from haiku.rag.storage.lancedb.schema import ITEMS_SCHEMA, PICTURES_SCHEMA, chun
 from haiku.rag.storage.lancedb.text import identifiers, searchable
 
 Vectors = NDArray[np.float32]
+PAGE = "page/"
+"""A page image's ref is this and the page's number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +168,7 @@ def picture_rows(batch: Sequence[Placed]) -> pa.Table:
 
 
 def _pictures(source: DocumentWrite) -> Mapping[str, bytes]:
-    return {**source.pictures, **{f"page/{number}": data for number, data in source.page_images.items()}}
+    return {**source.pictures, **{f"{PAGE}{number}": data for number, data in source.page_images.items()}}
 
 
 def _clean(text: str | None) -> str | None:

@@ -1,9 +1,11 @@
 """The tables of a database."""
 
+from typing import Final
+
 import pyarrow as pa
 
 SCHEMA_VERSION = 2
-METRIC = "cosine"
+METRIC: Final = "cosine"
 
 DOCUMENTS = "documents"
 CHUNKS = "chunks"

@@ -1,47 +1,56 @@
 """One database's candidates: what its two legs become."""
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from haiku.rag.contracts import CandidateQuery, candidate_table
+from haiku.rag.contracts import CandidateQuery, merged_candidates
 from haiku.rag.errors import EmbeddingError
-from haiku.rag.storage.lancedb.filter_rows import Places, revision_condition
-from haiku.rag.storage.lancedb.legs import Leg, fetch_leg
-from haiku.rag.storage.lancedb.schema import METRIC
-from haiku.rag.storage.lancedb.state import DocumentState
-from haiku.rag.storage.lancedb.text import has_words, searchable
-from haiku.rag.storage.lancedb.vectors import Doubles, Floats, VectorMemory, all_cosines, ratios
+from haiku.rag.storage.lancedb.keywords import keyword_query
+from haiku.rag.storage.lancedb.legs import Selection, best_first, fetch_leg
+from haiku.rag.storage.lancedb.memory import Doubles, VectorMemory, direction_of, true_cosines
+from haiku.rag.storage.lancedb.offered import Offered
+from haiku.rag.storage.lancedb.pool import Pool
+from haiku.rag.storage.lancedb.row_map import RowMap, Rows
+from haiku.rag.storage.lancedb.together import together
+from haiku.rag.storage.lancedb.vector_index import tuned
+
+INLINE_VALUES = 4_000_000
+"""A product over more values than these runs in a worker thread, beside the keyword leg."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A query over one state: `vector` is None and `words` empty where that leg is not wanted or finds nothing.
+    """A query over one state: `direction` or `words` is None where that leg is not wanted or finds nothing.
 
-    `places` are the documents selected, None for all; `memory` the state's vectors, None where they do not fit.
+    `rows` are the live rows of `chunks` and `memory` their vectors, None where they are not in memory.
     """
 
     query: CandidateQuery
     chunks: Any
-    state: DocumentState
-    places: Places | None
+    selection: Selection
     dimension: int
-    vector: Floats | None
-    words: str
+    direction: Doubles | None
+    words: Any | None
+    rows: RowMap | None
     memory: VectorMemory | None
+    offered: Offered
 
     @property
-    def condition(self) -> str | None:
-        """What restricts the chunks table before a leg chooses."""
-        return revision_condition(self.state, self.places)
+    def fetches_vectors(self) -> bool:
+        """Whether the legs have to fetch their rows' vectors."""
+        return self.memory is None and (self.query.with_vectors or self.direction is not None)
 
 
-def query_vector(query: CandidateQuery, dimension: int, database: str) -> Floats | None:
-    """The vector to search by; refused where it is not finite or not of the database's dimension."""
+def query_direction(query: CandidateQuery, dimension: int, database: str) -> Doubles | None:
+    """The query's vector at length 1, None where it is zero or not searched by.
+
+    Refused where it is not finite or not of the database's dimension.
+    """
     if query.vector is None or query.search_type == "fts":
         return None
     if query.vector.shape != (dimension,):
@@ -51,93 +60,121 @@ def query_vector(query: CandidateQuery, dimension: int, database: str) -> Floats
         )
     if not np.isfinite(query.vector).all():
         raise EmbeddingError("the query's vector is not finite. Embed the query again.", source=database)
-    return query.vector.astype(np.float32, copy=False)
+    return direction_of(query.vector)
 
 
-def query_words(query: CandidateQuery) -> str:
-    """The text to search by, empty where there is nothing to look up."""
-    words = "" if query.search_type == "vector" else searchable(query.text or "")
-    return words if has_words(words) else ""
+def query_words(query: CandidateQuery, language: str | None) -> Any | None:
+    """The engine's query to search text by, None where there is nothing to look up."""
+    return None if query.search_type == "vector" else keyword_query(query.text or "", language=language)
 
 
 async def candidates(search: Search) -> pa.Table:
     """The table of candidates, each leg bounded by the query's depth."""
-    # The keyword leg first: the engine is then at work on it while the products are computed here.
-    keyword_leg, (vector_leg, cosines) = await asyncio.gather(_keyword_leg(search), _vector_leg(search))
-    legs = (vector_leg, keyword_leg)
-    table = candidate_table(
-        document_ids={
-            chunk: document for leg in legs for chunk, document in zip(leg.ids, leg.document_ids, strict=True)
-        },
-        vector_leg=vector_leg.ids,
-        keyword_leg=list(zip(keyword_leg.ids, keyword_leg.scores, strict=True)),
-        similarities=_similarities(search, cosines, vector_leg, keyword_leg),
+    near, named = await _legs(search)
+    tables = [leg for leg in (near, named) if isinstance(leg, pa.Table)]
+    pool = Pool(search.selection.state, search.rows, search.memory, tables)
+    by_vector = near if isinstance(near, np.ndarray) else pool.find(near)
+    by_words, scores = pool.find(named), _scores(named)
+    near_first = _nearest_first(search, pool, by_vector)[: search.query.depth]
+    best_words = best_first(scores, pool.ids(by_words))[: search.query.depth]
+    return _merged(search, pool, by_vector[near_first], by_words[best_words], scores[best_words])
+
+
+def _merged(search: Search, pool: Pool, by_vector: Rows, by_words: Rows, scores: Doubles) -> pa.Table:
+    rows = np.unique(np.concatenate((by_vector, by_words)))
+    keyword_score = np.zeros(len(rows))
+    keyword_score[rows.searchsorted(by_words)] = scores
+    ids = pool.ids(rows).tolist()
+    search.offered.note(search.chunks, ids, pool.rows.row_ids[rows].tolist())
+    table = merged_candidates(
+        chunk_ids=ids,
+        document_ids=pool.document_ids(rows),
+        vector_rank=_ranks(rows, by_vector),
+        keyword_rank=_ranks(rows, by_words),
+        keyword_score=keyword_score,
+        similarity=_similarity(search, pool, rows),
         hybrid=search.query.search_type == "hybrid",
     )
-    return _with_vectors(table, legs, search) if search.query.with_vectors else table
+    return _with_vectors(table, pool, rows, search.dimension) if search.query.with_vectors else table
 
 
-def row_cosines(vectors: Floats, query: Floats) -> Doubles:
-    """The cosine of each row to the query, and 0 where either is zero."""
-    rows, other = vectors.astype(np.float64), query.astype(np.float64)
-    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(other)
-    return ratios(rows @ other, norms)
+async def _legs(search: Search) -> tuple[pa.Table | Rows | None, pa.Table | None]:
+    memory = search.memory
+    if memory is not None and search.direction is not None and memory.vectors.size <= INLINE_VALUES:
+        # A product this small is done before a task of its own would have begun.
+        return _in_memory(search, memory, search.direction), await _named(search)
+    if search.direction is None:
+        return None, await _named(search)
+    if search.words is None:
+        return await _near(search, search.direction), None
+    direction = search.direction
+    named, near = await together(lambda: _named(search), lambda: _near(search, direction))
+    return near, named
 
 
-async def _vector_leg(search: Search) -> tuple[Leg, Doubles | None]:
-    vector, depth = search.vector, search.query.depth
-    if vector is None or not vector.any():
-        return Leg(), None
+async def _near(search: Search, direction: Doubles) -> pa.Table | Rows:
+    """At least as many rows as the depth where there are as many, in no order."""
     if search.memory is not None:
-        cosines = await all_cosines(search.memory, vector)
-        return search.memory.leg(cosines, depth=depth, places=search.places), cosines
-    columns = ["id", "revision", "_distance", *(["vector"] if search.query.with_vectors else [])]
+        return await anyio.to_thread.run_sync(_in_memory, search, search.memory, direction)
+    columns = [*_row_columns(search), "vector", "_distance"]
 
     def request() -> Any:
-        return search.chunks.query().nearest_to(vector).distance_type(METRIC).select(columns)
+        return tuned(search.chunks.query().nearest_to(direction.astype(np.float32))).select(columns).with_row_id()
 
-    leg = await fetch_leg(request, search.state, score="_distance", depth=depth, condition=search.condition)
-    return leg, None
-
-
-async def _keyword_leg(search: Search) -> Leg:
-    if not search.words:
-        return Leg()
-    from lancedb.query import MatchQuery
-
-    wants_vectors = search.memory is None and (search.query.with_vectors or search.vector is not None)
-    columns = ["id", "revision", "_score", *(["vector"] if wants_vectors else [])]
-    match = MatchQuery(search.words, "text")  # type: ignore[call-arg]  # its defaults are hidden from type checkers
-
-    def request() -> Any:
-        return search.chunks.query().nearest_to_text(match).select(columns)
-
-    depth = search.query.depth
-    return await fetch_leg(request, search.state, score="_score", depth=depth, condition=search.condition)
+    return await fetch_leg(
+        request,
+        search.selection,
+        search.rows,
+        depth=search.query.depth,
+        by_condition=lambda: request().bypass_vector_index(),
+    )
 
 
-def _similarities(
-    search: Search, cosines: Doubles | None, vector_leg: Leg, keyword_leg: Leg
-) -> dict[str, float] | None:
-    if search.vector is None:
+def _in_memory(search: Search, memory: VectorMemory, direction: Doubles) -> Rows:
+    return memory.nearest(direction, depth=search.query.depth, chosen=search.selection.chosen)
+
+
+async def _named(search: Search) -> pa.Table | None:
+    if search.words is None:
         return None
-    known = dict(zip(vector_leg.ids, vector_leg.scores, strict=True))
-    if cosines is not None and search.memory is not None:
-        values = cosines[search.memory.rows_of(keyword_leg.ids)]
-    elif keyword_leg.vectors is not None:
-        values = row_cosines(keyword_leg.vectors, search.vector)
-    else:
-        values = np.zeros(len(keyword_leg.ids))
-    return {**dict(zip(keyword_leg.ids, values.tolist(), strict=True)), **known}
+    columns = [*_row_columns(search), *(["vector"] if search.fetches_vectors else []), "_score"]
+
+    def request() -> Any:
+        return search.chunks.query().nearest_to_text(search.words).select(columns).with_row_id()
+
+    return await fetch_leg(request, search.selection, search.rows, depth=search.query.depth)
 
 
-def _with_vectors(table: pa.Table, legs: Sequence[Leg], search: Search) -> pa.Table:
-    chunk_ids = table["chunk_id"].to_pylist()
-    if search.memory is not None:
-        rows = search.memory.vectors[search.memory.rows_of(chunk_ids)]
-    else:
-        found = [(leg.ids, leg.vectors) for leg in legs if leg.vectors is not None]
-        known = {chunk: row for ids, vectors in found for chunk, row in zip(ids, vectors, strict=True)}
-        rows = np.array([known[chunk] for chunk in chunk_ids], np.float32)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel(), pa.float32()), search.dimension)
+def _row_columns(search: Search) -> list[str]:
+    return ["id", "revision"] if search.rows is None else []
+
+
+def _scores(table: pa.Table | None) -> Doubles:
+    return np.empty(0) if table is None else table["_score"].to_numpy().astype(np.float64)
+
+
+def _nearest_first(search: Search, pool: Pool, rows: Rows) -> Rows:
+    if search.direction is None:
+        return rows
+    return best_first(true_cosines(pool.vectors(rows), search.direction), pool.ids(rows))
+
+
+def _similarity(search: Search, pool: Pool, rows: Rows) -> Doubles | None:
+    if search.query.vector is None or search.query.search_type == "fts":
+        return None
+    if search.direction is None:
+        return np.zeros(len(rows))
+    return true_cosines(pool.vectors(rows), search.direction)
+
+
+def _ranks(rows: Rows, leg: Rows) -> NDArray[np.int32]:
+    ranks = np.zeros(len(rows), np.int32)
+    ranks[rows.searchsorted(leg)] = np.arange(1, len(leg) + 1)
+    return ranks
+
+
+def _with_vectors(table: pa.Table, pool: Pool, rows: Rows, dimension: int) -> pa.Table:
+    places = dict(zip(pool.ids(rows).tolist(), rows.tolist(), strict=True))
+    vectors = pool.vectors(np.array([places[chunk] for chunk in table["chunk_id"].to_pylist()], np.int64))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), dimension)
     return table.append_column(pa.field("vector", column.type), column)

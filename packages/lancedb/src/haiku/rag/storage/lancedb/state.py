@@ -8,16 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from haiku.rag.models import Document
+from haiku.rag.storage.lancedb.metadata import Metadata
 from haiku.rag.storage.lancedb.schema import STATE_COLUMNS
 
 
 class DocumentState:
     """One version of the documents table, by creation, then id; never changed once it is made.
 
-    `rows_by_revision` holds the live revisions: chunks, items and pictures of any other are not shown.
+    `rows_by_revision` holds the live revisions: chunks, items and pictures of any other are not shown. `earlier` is a
+    state of the same database from before: what it has worked out and still holds is taken over.
     """
 
-    def __init__(self, table: pa.Table, *, version: int, uid: bytes) -> None:
+    def __init__(self, table: pa.Table, *, version: int, uid: bytes, earlier: "DocumentState | None" = None) -> None:
         self.table = table.select(STATE_COLUMNS).sort_by([("created_at", "ascending"), ("id", "ascending")])
         self.table = self.table.combine_chunks()
         self.version = version
@@ -25,6 +27,7 @@ class DocumentState:
         self.ids: list[str] = self.table["id"].to_pylist()
         self.revisions: list[str] = self.table["revision"].to_pylist()
         self.chunk_count: int = pc.sum(self.table["chunk_count"], min_count=0).as_py()
+        self.metadata: Metadata = Metadata(self.table["metadata"], earlier=earlier.metadata if earlier else None)
         self.rows_by_id = {identifier: row for row, identifier in enumerate(self.ids)}
         self.rows_by_revision = {revision: row for row, revision in enumerate(self.revisions)}
 

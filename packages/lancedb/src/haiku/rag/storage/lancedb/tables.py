@@ -8,7 +8,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from haiku.rag.contracts import DatabaseRef
-from haiku.rag.errors import StorageError, TagError
+from haiku.rag.errors import StorageError
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
 from haiku.rag.storage.lancedb.layout import Layout, current_layout, layout_table, read_layouts
@@ -25,11 +25,15 @@ from haiku.rag.storage.lancedb.schema import (
     chunks_schema,
     documents_schema,
 )
+from haiku.rag.storage.lancedb.table_tags import incomplete_tag, no_such_tag, tag_versions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Open handles on one generation, and what the settings table says of it."""
+    """Open handles on one generation, and what the settings table says of it.
+
+    `chunks_version` is the version that the handle on the chunks is at, where nobody moves it; 0 otherwise.
+    """
 
     documents: Any
     chunks: Any
@@ -37,6 +41,7 @@ class Tables:
     pictures: Any
     settings: Any
     layout: Layout
+    chunks_version: int = 0
 
     @property
     def identity(self) -> EmbeddingIdentity:
@@ -48,22 +53,28 @@ class Tables:
         """Of the vectors."""
         return self.layout.identity.dimension
 
+    @property
+    def parts(self) -> tuple[Any, Any, Any, Any]:
+        """The tables of a document's parts, the documents first."""
+        return (self.documents, self.chunks, self.items, self.pictures)
+
+    async def tagged(self, name: str) -> list[int | None]:
+        """The versions of the parts that a tag is on, the documents first; None for a part without it."""
+        return [(await tag_versions(table)).get(name) for table in self.parts]
+
+    def close_parts(self) -> None:
+        """Release the handles, except that on the settings."""
+        for table in self.parts:
+            table.close()
+
     async def checkout_latest(self) -> None:
         """Move the handles of a document's parts to their newest versions."""
         await asyncio.gather(*(table.checkout_latest() for table in (self.chunks, self.items, self.pictures)))
 
-    async def checkout_tag(self, ref: DatabaseRef) -> None:
-        """Move every handle to the tag that the reference names; `TagError` where a table does not have it."""
-        handles = (self.documents, self.chunks, self.items, self.pictures)
-        for table in handles:
-            if ref.tag not in await table.tags.list():
-                raise TagError(f"database '{ref.name}' has no tag '{ref.tag}'.", source=ref.name)
-        await asyncio.gather(*(table.checkout(ref.tag) for table in handles))
-
     def close(self) -> None:
         """Release the handles."""
-        for table in (self.documents, self.chunks, self.items, self.pictures, self.settings):
-            table.close()
+        self.close_parts()
+        self.settings.close()
 
     async def uid(self) -> bytes:
         """The mark of this database, another one once it has been re-created."""
@@ -115,18 +126,56 @@ async def is_there(connection: Any, name: str) -> bool:
 
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
     """Open the current generation; `MissingDatabaseError` where there is no complete database."""
-    if not {SETTINGS} <= await table_names(connection):
-        raise missing(ref)
     settings = _required(await _opened(connection, SETTINGS), ref)
-    layout = _required(current_layout(await read_layouts(settings, ref)), ref)
+    layouts = await read_layouts(settings, ref)
+    if ref.tag is not None:
+        return await _open_at_tag(connection, settings, layouts, ref)
+    return await open_generation(connection, settings, _required(current_layout(layouts), ref))
+
+
+async def open_generations(connection: Any, settings: Any, layouts: list[Layout]) -> list[Tables]:
+    """Open every generation, the current one first, then newer before older; without those that are being dropped."""
+    current = current_layout(layouts)
+    opened = [] if current is None else [await open_generation(connection, settings, current)]
+    for layout in reversed(layouts):
+        tables = None if layout is current else await _opened_if_there(connection, settings, layout)
+        opened += [] if tables is None else [tables]
+    return opened
+
+
+async def _opened_if_there(connection: Any, settings: Any, layout: Layout) -> Any:
+    """The tables of a generation; None where one is gone."""
+    try:
+        return await open_generation(connection, settings, layout)
+    except ValueError as error:
+        return _nothing_there(error)
+
+
+async def _open_at_tag(connection: Any, settings: Any, layouts: list[Layout], ref: DatabaseRef) -> Tables:
+    """The newest generation that has the tag whole, with its handles there; `TagError` where none has."""
+    assert ref.tag is not None
+    found: Tables | None = None
+    begun = False
+    for tables in await open_generations(connection, settings, layouts):
+        versions = await tables.tagged(ref.tag) if found is None else []
+        if versions and None not in versions:
+            await asyncio.gather(
+                *(table.checkout(version) for table, version in zip(tables.parts, versions, strict=True))
+            )
+            found = tables
+        else:
+            begun = begun or any(versions)
+            tables.close_parts()
+    if found is None:
+        raise incomplete_tag(ref, ref.tag) if begun else no_such_tag(ref, ref.tag)
+    return found
+
+
+async def open_generation(connection: Any, settings: Any, layout: Layout) -> Tables:
+    """Open the tables of one generation."""
     names = [layout.tables[part] for part in (DOCUMENTS, CHUNKS, ITEMS, PICTURES)]
     documents, chunks, items, pictures = await asyncio.gather(*map(connection.open_table, names))
-    tables = Tables(
-        documents=documents, chunks=chunks, items=items, pictures=pictures, settings=settings, layout=layout
-    )
-    if ref.tag is not None:
-        await tables.checkout_tag(ref)
-    return tables
+    return Tables(documents=documents, chunks=chunks, items=items, pictures=pictures, settings=settings, layout=layout)
 
 
 async def create_tables(

@@ -1,124 +1,183 @@
-"""Upkeep after writes and on closing: bounded steps, each with its own outcome."""
+"""Upkeep by itself: in the background after writes, once more on closing, and when asked for."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
 
-from haiku.rag.errors import HaikuRagError
-from haiku.rag.storage.lancedb.commits import committed
-from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
-from haiku.rag.storage.lancedb.garbage import IN_FLIGHT_SECONDS, PATIENCE_SECONDS, Garbage
+from haiku.rag.config.models import StorageConfig
+from haiku.rag.models.upkeep import UpkeepReport
+from haiku.rag.storage.lancedb.garbage import Garbage
+from haiku.rag.storage.lancedb.generations import change_layout
+from haiku.rag.storage.lancedb.indexes import build_text, build_vectors, lookups, unfit_text_indexes
 from haiku.rag.storage.lancedb.live import LiveTables
+from haiku.rag.storage.lancedb.tables import Tables
+from haiku.rag.storage.lancedb.text_index import TEXT_INDEXES
+from haiku.rag.storage.lancedb.vacuum import STEP_ERRORS, Round, Vacuum
 
 logger = logging.getLogger(__name__)
 
-TEXT_INDEX = "text_idx"
 COMMITS_BETWEEN = 20
 SECONDS_BETWEEN = 30.0
 REST = 4
 """Upkeep rests for this many times as long as it last took, so that it never takes more than a fifth of the time."""
-LONGEST_RUN_SECONDS = 30.0
 SMALL_FRAGMENTS = 20
-BEFORE_TAGS = timedelta(hours=1)
-STEP_ERRORS: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
+FREELY_BYTES = 4 << 20
+"""A table of up to so many bytes is compacted in the background however little is new."""
+LAG_ROWS = 1_000
+LAG_SHARE = 0.1
+LAG_ROWS_ON_CLOSING = 500
+"""An index is caught up in the background once it lacks so many rows and such a share of them, on closing once it
+lacks so many."""
+SECONDS_BETWEEN_VERSIONS = 600.0
+"""Looking for old versions lists every file of a table: in the background it is done this seldom."""
+FIRST_INDEX_SECONDS = 1.0
+"""The write that brings the first text waits for its index at most so long: until there is one, words are cut up in
+another way than queries expect."""
 
 
 class Upkeep:
-    """Keeps one database fast. A failing step is logged and tried another time; it never fails a write."""
+    """Keeps one database fast and small, in one task at a time; nothing of it ever fails a write or delays one."""
 
-    def __init__(self, live: LiveTables, *, interval: float) -> None:
+    def __init__(
+        self, connection: Any, live: LiveTables, storage: StorageConfig, *, interval: float, language: str | None
+    ) -> None:
         self._live = live
+        self._language = language
+        self._storage = storage
         self._garbage = Garbage(live, interval=interval)
-        self._retention = timedelta(seconds=max(IN_FLIGHT_SECONDS, 8 * interval))
-        self._indexed = False
+        self._vacuum = Vacuum(connection, live, self._garbage, interval=interval)
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._text_is_seen_to = False
         self._commits = 0
-        self._rest_until = time.monotonic() + SECONDS_BETWEEN
+        self._due = time.monotonic() + SECONDS_BETWEEN
         self._earliest = 0.0
+        self._versions_due = 0.0
 
     def note_superseded(self, revisions: Iterable[str]) -> None:
         """Remember what a commit has replaced."""
         self._garbage.note_superseded(revisions)
 
     async def after_write(self) -> None:
-        """Index the first rows at once; the rest when enough commits or enough time have gone by."""
+        """See to the first text's index, and start the rest when enough commits or enough time have gone by."""
         self._commits += 1
-        if not self._indexed:
-            await self._step("index", self._ensure_index)
+        if not self._text_is_seen_to:
+            await self._begin_with_text()
         now = time.monotonic()
-        if now < self._earliest or (self._commits < COMMITS_BETWEEN and now < self._rest_until):
-            return
-        with anyio.move_on_after(LONGEST_RUN_SECONDS):
-            await self._run()
-        took = time.monotonic() - now
-        self._earliest = time.monotonic() + REST * took
-        self._rest_until = time.monotonic() + SECONDS_BETWEEN
+        if self._is_idle() and self._storage.auto_vacuum and self._earliest <= now and self._is_due(now):
+            self._task = asyncio.create_task(self._run())
 
     async def finish(self) -> None:
-        """Catch up before closing, where anything was written."""
-        if self._commits:
-            await self._run()
-
-    async def _run(self) -> None:
-        self._commits = 0
-        await self._step("old revisions", self._garbage.remove)
-        await self._step("index", self._ensure_index)
-        await self._step("chunks", self._catch_up)
-        tables = self._live.tables
-        await self._step("documents", lambda: self._compact(tables.documents))
-        await self._step("items", lambda: self._compact(tables.items))
-
-    async def _step(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
+        """End what is under way, and catch up once more where anything was written since."""
         try:
-            await step()
-        except STEP_ERRORS as error:
-            logger.debug("upkeep of database '%s': %s: %s", self._live.ref.name, name, type(error).__name__)
+            if self._task is not None:
+                await asyncio.wait({self._task})
+            if self._commits and self._storage.auto_vacuum:
+                await self._run(lag=LAG_ROWS_ON_CLOSING, lag_share=0.0)
+        finally:
+            if self._task is not None:
+                self._task.cancel()
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait({self._task})
 
-    async def _ensure_index(self) -> None:
-        chunks = self._live.tables.chunks
-        if self._indexed or not await chunks.count_rows():
+    async def vacuum(self, *, retention_seconds: float | None, dry_run: bool) -> UpkeepReport:
+        """Everything at once, however little there is to do."""
+        seconds = self._storage.vacuum_retention_seconds if retention_seconds is None else retention_seconds
+        async with self._lock:
+            await self._live.state()
+            report = await self._vacuum.run(
+                Round(
+                    retention=self._vacuum.retention(seconds),
+                    freely=self._storage.compaction_target_bytes,
+                    dry_run=dry_run,
+                )
+            )
+            if not dry_run:
+                await self._record(report)
+        self._live.expire()
+        return report
+
+    async def rebuild_indexes(self) -> None:
+        """Build every index again, the vector index as well where the database is small.
+
+        The language that is configured by now is taken over for the text, and written down.
+        """
+        async with self._lock:
+            await self._live.state()
+            tables = self._live.tables
+            if await tables.chunks.count_rows():
+                await build_text(tables, *TEXT_INDEXES, language=self._language)
+                await build_vectors(tables)
+            for lookup in lookups(tables):
+                if await lookup.has_rows():
+                    await lookup.build()
+            await change_layout(tables.settings, _row_of(tables), {"language": self._language})
+        self._live.expire()
+
+    def _is_idle(self) -> bool:
+        return self._task is None or self._task.done()
+
+    def _is_due(self, now: float) -> bool:
+        return self._commits >= COMMITS_BETWEEN or now >= self._due
+
+    async def _begin_with_text(self) -> None:
+        if not self._is_idle():
             return
-        if TEXT_INDEX not in {index.name for index in await chunks.list_indices()}:
-            await committed(chunks, lambda: _create_text_index(chunks), patience=PATIENCE_SECONDS)
-        self._indexed = True
+        self._task = asyncio.create_task(self._first_index())
+        await asyncio.wait({self._task}, timeout=FIRST_INDEX_SECONDS)
 
-    async def _catch_up(self) -> None:
-        chunks = self._live.tables.chunks
-        await chunks.checkout_latest()
-        coverage = await chunks.index_stats(TEXT_INDEX)
-        if coverage is not None and coverage.num_unindexed_rows:
-            await self._optimize(chunks)
+    async def _first_index(self) -> None:
+        async with self._lock:
+            tables = self._live.tables
+            if await tables.chunks.count_rows():
+                self._text_is_seen_to = True
+                await self._attempt(lambda: _ensure_text_indexes(tables))
 
-    async def _compact(self, table: Any) -> None:
-        await table.checkout_latest()
-        fragments = (await table.stats())["fragment_stats"]["num_small_fragments"]
-        if fragments >= SMALL_FRAGMENTS:
-            await self._optimize(table)
+    async def _run(self, *, lag: int = LAG_ROWS, lag_share: float = LAG_SHARE) -> None:
+        began = time.monotonic()
+        with_versions = began >= self._versions_due
+        async with self._lock:
+            self._commits = 0
+            report = await self._vacuum.run(
+                Round(
+                    retention=self._vacuum.retention(self._storage.vacuum_retention_seconds),
+                    freely=FREELY_BYTES,
+                    fragments=SMALL_FRAGMENTS,
+                    lag=lag,
+                    lag_share=lag_share,
+                    with_versions=with_versions,
+                )
+            )
+            if any(step.status != "nothing to do" for step in report.steps):
+                await self._record(report)
+        now = time.monotonic()
+        if with_versions:
+            self._versions_due = now + SECONDS_BETWEEN_VERSIONS
+        self._earliest = now + REST * (now - began)
+        self._due = now + SECONDS_BETWEEN
 
-    async def _optimize(self, table: Any) -> None:
-        retention = await self._retention_of(table)
+    async def _record(self, report: UpkeepReport) -> None:
+        """Write the outcome down for whoever asks; where that fails the next one will be."""
+        tables = self._live.tables
+        changes = {"upkeep": report.model_dump_json()}
+        await self._attempt(lambda: change_layout(tables.settings, _row_of(tables), dict(changes)))
 
-        async def optimize() -> None:
-            await table.optimize(cleanup_older_than=retention)
-
-        await committed(table, optimize, patience=PATIENCE_SECONDS)
-
-    async def _retention_of(self, table: Any) -> timedelta:
-        # Cleaning up over a tagged version fails, and with it all that optimizing does: keep what is as old as any tag.
-        tagged = {tag["version"] for tag in (await table.tags.list()).values()}
-        if not tagged:
-            return self._retention
-        versions = await table.list_versions()
-        made: list[datetime] = [entry["timestamp"] for entry in versions if entry["version"] in tagged]
-        return max(self._retention, datetime.now() - min(made) + BEFORE_TAGS)
+    async def _attempt(self, action: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await action()
+        except STEP_ERRORS as error:
+            logger.debug("upkeep of database '%s': %s", self._live.ref.name, type(error).__name__)
 
 
-async def _create_text_index(chunks: Any) -> None:
-    from lancedb.index import FTS
+async def _ensure_text_indexes(tables: Tables) -> None:
+    names = await unfit_text_indexes(tables)
+    if names:
+        await build_text(tables, *names, language=tables.layout.language)
 
-    # icu/split finds words inside runs of Chinese and Japanese as well as the parts of snake_case and of addresses.
-    config = FTS(base_tokenizer="icu/split", stem=False, remove_stop_words=False, with_position=False)
-    await chunks.create_index("text", config=config, replace=False, name=TEXT_INDEX)
+
+def _row_of(tables: Tables) -> str:
+    return f"generation = {tables.layout.generation}"

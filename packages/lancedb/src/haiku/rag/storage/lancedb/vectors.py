@@ -1,98 +1,45 @@
-"""The vectors of one state of a database in memory: exact cosines without a scan of the table."""
+"""What of one database's chunks is held in memory: where its live rows are, and their vectors."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
 
-import anyio
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
-from haiku.rag.storage.lancedb.legs import Leg, matrix
+from haiku.rag.errors import HaikuRagError
+from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
+from haiku.rag.storage.lancedb.loading import read_memory, read_rows
+from haiku.rag.storage.lancedb.memory import VectorMemory
+from haiku.rag.storage.lancedb.row_map import BYTES_A_ROW, RowMap
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.tables import Tables
-from haiku.rag.storage.lancedb.text import one_of
 
-COLUMNS = ["id", "revision", "vector"]
-FEW_REVISIONS = 500
-"""Up to so many new revisions are asked for by name; beyond, the whole table is read."""
 LARGE_BYTES = 32 << 20
 SCANS_FIRST = 2
-"""So many searches of one state scan a large table before its vectors are worth reading into memory."""
-INLINE_VALUES = 4_000_000
-"""A product over more values than these runs in a worker thread."""
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
+"""So many searches of one state ask a large table before its rows are worth reading into memory."""
 
 
-def ratios(products: Doubles, norms: Doubles) -> Doubles:
-    """Products over norms: cosines, 0 where either vector is zero."""
-    cosines: Doubles = np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0)
-    return cosines
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """What is in memory of one state at one version of the chunks table.
 
-
-class VectorMemory:
-    """The chunks of the live revisions of one state, never changed once it is made.
-
-    `places` holds the place of each row's document in the state.
+    `rows` and `memory` are None where they are not; with `tried` there is no use in trying again.
     """
 
-    def __init__(self, state: DocumentState, rows: pa.Table, vectors: Floats) -> None:
-        places = pc.index_in(rows["revision"], value_set=pa.array(state.revisions, pa.string()))
-        live = pc.is_valid(places)
-        if not pc.all(live, min_count=0).as_py():
-            rows, places = rows.filter(live), places.filter(live)
-            vectors = vectors[live.to_numpy()]
-        self.state = state
-        self.rows = rows
-        self.vectors = vectors
-        self.norms: Doubles = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-        self.places: NDArray[np.int32] = places.to_numpy()
+    state: DocumentState
+    version: int
+    rows: RowMap | None = None
+    memory: VectorMemory | None = None
+    tried: bool = False
 
-    @cached_property
-    def row_by_id(self) -> dict[str, int]:
-        """Where each chunk is."""
-        return {chunk: row for row, chunk in enumerate(self.rows["id"].to_pylist())}
+    def is_of(self, tables: Tables, state: DocumentState) -> bool:
+        """Whether this is of just that state and version."""
+        return self.state is state and self.version == tables.chunks_version
 
-    def cosines(self, query: Floats) -> Doubles:
-        """The cosine of every row to a query that is not zero; 0 where the row is. Blocking."""
-        # A query of length 1 keeps the products within float32 however long the vectors are.
-        direction = query.astype(np.float64) / np.linalg.norm(query.astype(np.float64))
-        # Not `@`: its threads wait for each other while the keyword leg has the processors, which took 8 ms a database.
-        products = np.einsum("ij,j->i", self.vectors, direction.astype(np.float32))
-        return ratios(products.astype(np.float64), self.norms)
-
-    def leg(self, cosines: Doubles, *, depth: int, places: NDArray[np.int64] | None) -> Leg:
-        """The best rows of the selected documents, ties by id; rows without a direction are no candidates."""
-        eligible = self.norms > 0
-        if places is not None:
-            chosen = np.zeros(len(self.state), bool)
-            chosen[places] = True
-            eligible &= chosen[self.places]
-        rows = np.flatnonzero(eligible)
-        if len(rows) > depth:
-            # Every row that ties with the last place stays in, so that the ids decide between them.
-            least = np.partition(cosines[rows], len(rows) - depth)[len(rows) - depth]
-            rows = rows[cosines[rows] >= least]
-        ids = dict(zip(rows.tolist(), self.rows["id"].take(pa.array(rows)).to_pylist(), strict=True))
-        best = sorted(ids, key=lambda row: (-cosines[row], ids[row]))[:depth]
-        return Leg(
-            ids=[ids[row] for row in best],
-            document_ids=[self.state.ids[self.places[row]] for row in best],
-            scores=[float(cosines[row]) for row in best],
-        )
-
-    def rows_of(self, chunk_ids: Sequence[str]) -> list[int]:
-        """Where these chunks are."""
-        return [self.row_by_id[chunk] for chunk in chunk_ids]
+    def serves(self, tables: Tables, state: DocumentState, *, vectors: bool) -> bool:
+        """Whether this is of just that state and version, and all that is wanted or can be had."""
+        return self.is_of(tables, state) and (self.tried or (not vectors and self.rows is not None))
 
 
 class MemoryBudget:
-    """How many bytes the vectors of all databases of one storage may take together."""
+    """How many bytes the rows and vectors of all databases of one storage may take together."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit
@@ -107,85 +54,101 @@ class MemoryBudget:
 
 
 class VectorStore:
-    """Holds the vectors of one database's newest state, as far as the budget allows."""
+    """Holds the newest state's rows and vectors of one database, as far as the budget allows.
+
+    Few vectors are read when they are first wanted. Rows alone, and many vectors, are read once a few searches of a
+    state have asked for them, the vectors beside the searches, which go to the table until then: a process that
+    searches once, or once after every write, is served sooner so.
+    """
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
-        self._held = 0
+        self._taken = 0
         self._lock = asyncio.Lock()
-        self._memory: VectorMemory | None = None
-        self._state: DocumentState | None = None
-        self._asked_for: DocumentState | None = None
+        self._held: Held | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._asked_for: tuple[DocumentState, int] | None = None
         self._asked = 0
 
-    async def memory(self, tables: Tables, state: DocumentState) -> VectorMemory | None:
-        """The vectors of this state; None where the table has to be scanned.
+    async def held(self, tables: Tables, state: DocumentState, *, vectors: bool) -> Held:
+        """What there is in memory for a search of this state, with the vectors where they are wanted."""
+        held = self._held
+        if held is not None and held.serves(tables, state, vectors=vectors):
+            return held
+        worthwhile = self._is_worthwhile(tables, state)
+        if vectors and _vector_bytes(tables, state) <= LARGE_BYTES:
+            return await self._loaded(tables, state, vectors=True)
+        if vectors and worthwhile:
+            self._load_beside(tables, state)
+        elif worthwhile and not self._lock.locked():
+            return await self._loaded(tables, state, vectors=False)
+        if held is not None and held.is_of(tables, state):
+            return held
+        return Held(state=state, version=tables.chunks_version)
 
-        That is where they do not fit, and where there are many and few searches have yet asked for them: a process that
-        searches once, or once after every write, is served sooner by a scan.
-        """
-        if self._state is state:
-            return self._memory
-        if state.chunk_count * tables.dimension * 4 > LARGE_BYTES and not self._is_worthwhile(state):
-            return None
-        async with self._lock:
-            if self._state is not state:
-                self._memory = await self._loaded(tables, state, self._memory)
-                self._state = state
-            return self._memory
+    async def close(self) -> None:
+        """Stop reading, and forget everything."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.wait([self._loading])
+        self._forget()
 
-    def _is_worthwhile(self, state: DocumentState) -> bool:
-        if self._asked_for is not state:
-            self._asked_for, self._asked = state, 0
+    def _forget(self) -> None:
+        self._held = None
+        self._budget.exchange(self._taken, 0)
+        self._taken = 0
+
+    def _is_worthwhile(self, tables: Tables, state: DocumentState) -> bool:
+        if self._asked_for != (state, tables.chunks_version):
+            self._asked_for, self._asked = (state, tables.chunks_version), 0
         self._asked += 1
         return self._asked > SCANS_FIRST
 
-    def release(self) -> None:
-        """Forget the vectors."""
-        self._memory = self._state = None
-        self._budget.exchange(self._held, 0)
-        self._held = 0
+    def _load_beside(self, tables: Tables, state: DocumentState) -> None:
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.get_running_loop().create_task(self._try_to_load(tables, state))
 
-    async def _loaded(self, tables: Tables, state: DocumentState, old: VectorMemory | None) -> VectorMemory | None:
-        wanted = state.chunk_count * tables.dimension * 4
-        fits = self._budget.exchange(self._held, wanted)
-        self._held = wanted if fits else 0
-        if not fits:
-            return None
+    async def _try_to_load(self, tables: Tables, state: DocumentState) -> None:
         try:
-            memory = await _load(tables, state, old)
-        except BaseException:
-            self.release()
-            raise
-        if memory.rows.num_rows != state.chunk_count:
-            # Rows are missing or doubled: leave it to a scan to tell.
-            self.release()
-            return None
-        return memory
+            await self._loaded(tables, state, vectors=True)
+        except (HaikuRagError, *ENGINE_ERRORS):
+            # The searches ask the table meanwhile: where that fails as well, they say so.
+            self._forget()
+
+    async def _loaded(self, tables: Tables, state: DocumentState, *, vectors: bool) -> Held:
+        async with self._lock:
+            if self._held is None or not self._held.serves(tables, state, vectors=vectors):
+                old, self._held = self._held, None
+                try:
+                    self._held = await self._read(tables, state, old, vectors=vectors)
+                except BaseException:
+                    self._forget()
+                    raise
+            return self._held
+
+    async def _read(self, tables: Tables, state: DocumentState, old: Held | None, *, vectors: bool) -> Held:
+        nothing = Held(state=state, version=tables.chunks_version, tried=True)
+        row_bytes = state.chunk_count * BYTES_A_ROW
+        memory = None
+        if vectors and self._take(row_bytes + _vector_bytes(tables, state)):
+            known = None if old is None or old.memory is None else (old.state, old.memory)
+            memory = await read_memory(tables, state, known)
+            rows = memory.rows
+        elif self._take(row_bytes):
+            rows = await read_rows(tables, state)
+        else:
+            return nothing
+        if len(rows) != state.chunk_count:
+            # Rows are missing or doubled: leave it to the table to tell.
+            self._forget()
+            return nothing
+        return Held(state=state, version=tables.chunks_version, rows=rows, memory=memory, tried=vectors)
+
+    def _take(self, wanted: int) -> bool:
+        fits = self._budget.exchange(self._taken, wanted)
+        self._taken = wanted if fits else 0
+        return fits
 
 
-async def _load(tables: Tables, state: DocumentState, old: VectorMemory | None) -> VectorMemory:
-    known = set() if old is None else old.state.rows_by_revision.keys() & state.rows_by_revision.keys()
-    new = [revision for revision in state.revisions if revision not in known]
-    query = tables.chunks.query().select(COLUMNS)
-    if old is None or len(new) > FEW_REVISIONS:
-        return await anyio.to_thread.run_sync(_memory, state, None, await query.to_arrow())
-    loaded = await query.where(one_of("revision", new)).to_arrow() if new else None
-    return await anyio.to_thread.run_sync(_memory, state, old, loaded)
-
-
-def _memory(state: DocumentState, old: VectorMemory | None, loaded: pa.Table | None) -> VectorMemory:
-    if loaded is None:
-        assert old is not None
-        return VectorMemory(state, old.rows, old.vectors)
-    rows, vectors = loaded.select(["id", "revision"]), matrix(loaded["vector"])
-    if old is None:
-        return VectorMemory(state, rows, vectors)
-    return VectorMemory(state, pa.concat_tables([old.rows, rows]), np.concatenate([old.vectors, vectors]))
-
-
-async def all_cosines(memory: VectorMemory, query: Any) -> Doubles:
-    """The cosine of every row in memory, in a worker thread where there are many."""
-    if memory.vectors.size <= INLINE_VALUES:
-        return memory.cosines(query)
-    return await anyio.to_thread.run_sync(memory.cosines, query)
+def _vector_bytes(tables: Tables, state: DocumentState) -> int:
+    return state.chunk_count * tables.dimension * 4

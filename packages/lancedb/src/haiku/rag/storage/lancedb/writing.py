@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import pyarrow as pa
@@ -15,7 +15,7 @@ from haiku.rag.models import Document
 from haiku.rag.models.text import clean_text
 from haiku.rag.storage.lancedb.commits import committed
 from haiku.rag.storage.lancedb.live import LiveTables
-from haiku.rag.storage.lancedb.placing import batch_keys, holders_condition, place, uri_is_taken
+from haiku.rag.storage.lancedb.placing import batch_keys, holders_condition, place, rewritten, uri_is_taken
 from haiku.rag.storage.lancedb.rows import (
     Placed,
     as_json,
@@ -32,13 +32,19 @@ from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.text import one_of, quoted
 from haiku.rag.storage.lancedb.upkeep import Upkeep
 
+T = TypeVar("T")
+
 COMMIT_WITHIN_NS = 30 * 60 * 10**9
 """A revision not committed within this time is given up: upkeep takes unreferenced ones away after an hour."""
 UPDATE_ATTEMPTS = 10
 
 
 class Writer:
-    """Writes to one database, one at a time; writers in other processes are met at the commit."""
+    """Writes to one database, one at a time; writers in other processes are met at the commit.
+
+    A commit counts once it is in the current generation: one that came too late for a change of generations is made
+    again in the new one.
+    """
 
     def __init__(self, live: LiveTables, upkeep: Upkeep) -> None:
         self._live = live
@@ -50,17 +56,43 @@ class Writer:
         """Store a batch in one commit; of documents that share a key the last is stored."""
         if not documents:
             return []
-        dimension = self._live.tables.dimension
+        dimension = self._live.identity.dimension
         vectors = [checked_vectors(document, dimension, self._name) for document in documents]
         keys = batch_keys(documents)
         batch = dict(zip(keys, zip(documents, vectors, strict=True), strict=True))
-        async with self._lock:
-            existing = await self._rows(holders_condition(keys, documents), ["key", "id", "created_at", "revision"])
-            placed = place(batch, existing, database=self._name)
-            stored = await self._store(list(placed.values()))
-            await self._settled([row["revision"] for row in existing])
+
+        async def commit(tables: Tables) -> pa.Table:
+            condition = holders_condition(keys, documents)
+            existing = await rows_of(tables, condition, ["key", "id", "created_at", "revision"])
+            placed = list(place(batch, existing, database=self._name).values())
+            stored = await self._parts(tables, placed)
+            await self._merge(tables, placed, stored)
+            self._upkeep.note_superseded(row["revision"] for row in existing)
+            return stored
+
+        stored = await self.counted(commit)
         by_key = {row["key"]: document_from_row(row) for row in stored.to_pylist()}
         return [by_key[key] for key in keys]
+
+    async def rewrite(self, document: DocumentWrite, *, seen: Document) -> Document | None:
+        """Replace a document whose row is still the one that was seen, in one commit; None where it is not.
+
+        It keeps its URI, its id and its creation.
+        """
+        vectors = checked_vectors(document, self._live.identity.dimension, self._name)
+
+        async def commit(tables: Tables) -> Document | None:
+            row = await row_of(tables, seen.id)
+            if row is None or row["updated_at"] != seen.updated_at:
+                return None
+            placed = rewritten(row, document, vectors)
+            stored = await self._parts(tables, [placed])
+            if not await self._exchange(tables, row, stored, made=placed.revision):
+                return None
+            self._upkeep.note_superseded([row["revision"]])
+            return document_from_row(stored.to_pylist()[0])
+
+        return await self.counted(commit)
 
     async def update(
         self, document_id: str, *, uri: str | None, title: str | None, metadata: Mapping[str, Any] | None
@@ -73,91 +105,126 @@ class Writer:
             changes["title"] = clean_text(title)
         if metadata is not None:
             changes["metadata"] = as_json(dict(metadata), f"document '{document_id}'")
-        async with self._lock:
-            for _ in range(UPDATE_ATTEMPTS):
-                rows = await self._rows(f"id = {quoted(document_id)}")
-                if not rows:
-                    return None
-                row = {**rows[0], **changes, "updated_at": datetime.now(UTC)}
-                if not changes or await self._replace(rows[0], row):
-                    await self._settled([])
-                    return document_from_row(row if changes else rows[0])
-        raise StorageError(  # pragma: no cover - needs ten replacements by another process within ten reads
-            f"document '{document_id}' of database '{self._name}' kept changing. Try again.", source=self._name
-        )
+        return await self.counted(lambda tables: self._update(tables, document_id, changes))
 
     async def delete(self, document_id: str) -> bool:
         """Remove the document's row, which is the commit; its parts are garbage from then on."""
         condition = f"id = {quoted(document_id)}"
-        async with self._lock:
-            rows = await self._rows(condition, ["revision"])
+
+        async def commit(tables: Tables) -> bool:
+            rows = await rows_of(tables, condition, ["revision"])
             if not rows:
                 return False
-            documents = self._live.tables.documents
-            result = await committed(documents, lambda: documents.delete(condition))
-            await self._settled([row["revision"] for row in rows])
-        return bool(result.num_deleted_rows)
+            result = await committed(tables.documents, lambda: tables.documents.delete(condition))
+            self._upkeep.note_superseded(row["revision"] for row in rows)
+            return bool(result.num_deleted_rows)
 
-    async def _rows(self, condition: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
-        documents = self._live.tables.documents
-        await documents.checkout_latest()
-        query = documents.query().where(condition)
-        found = await (query.select(columns) if columns else query).to_arrow()
-        rows: list[dict[str, Any]] = found.to_pylist()
-        return rows
+        return await self.counted(commit)
 
-    async def _store(self, batch: list[Placed]) -> pa.Table:
-        tables = self._live.tables
-        documents, parts = await anyio.to_thread.run_sync(_batch_rows, batch, tables, await tables.documents.schema())
-        await asyncio.gather(*(_append(table, rows) for table, rows in parts if rows.num_rows))
-        oldest = revision_nanoseconds(batch[0].revision)
+    async def counted(self, commit: Callable[[Tables], Awaitable[T]]) -> T:
+        """Commit to the current generation, again where it was another by the time that was done."""
+        async with self._lock:
+            tables, written = await self._live.follow(), None
+            try:
+                while written is None or written.layout.generation != tables.layout.generation:
+                    result, written = await commit(tables), tables
+                    tables = await self._live.follow()
+            finally:
+                self._live.expire()
+            await self._upkeep.after_write()
+        return result
+
+    async def _update(self, tables: Tables, document_id: str, changes: Mapping[str, Any]) -> Document | None:
+        for _ in range(UPDATE_ATTEMPTS):
+            old = await row_of(tables, document_id)
+            if old is None:
+                return None
+            row = {**old, **changes, "updated_at": datetime.now(UTC)}
+            if not changes or await self._replace(tables, old, row):
+                return document_from_row(row if changes else old)
+        raise StorageError(  # pragma: no cover - needs ten replacements by another process within ten reads
+            f"document '{document_id}' of database '{self._name}' kept changing. Try again.", source=self._name
+        )
+
+    async def _parts(self, tables: Tables, batch: list[Placed]) -> pa.Table:
+        """Store the parts of documents, which nobody reads yet; gives the documents' rows."""
+        schema = await tables.documents.schema()
+        documents, parts = await anyio.to_thread.run_sync(_batch_rows, batch, tables, schema)
+        await asyncio.gather(*(append(table, rows) for table, rows in parts if rows.num_rows))
+        return documents
+
+    async def _merge(self, tables: Tables, batch: list[Placed], rows: pa.Table) -> None:
+        """The commit of a batch."""
         old_keys = [placed.old_key for placed in batch if placed.old_key is not None]
 
         async def merge() -> None:
-            if time.time_ns() - oldest > COMMIT_WITHIN_NS:
-                raise StorageError(
-                    f"a write to database '{self._name}' took too long to be committed. Write the documents again.",
-                    source=self._name,
-                )
-            merging = _upsert(tables.documents)
+            check_age(batch[0].revision, self._name)
+            merging = upsert(tables.documents)
             if old_keys:
                 merging = merging.when_not_matched_by_source_delete(one_of("key", old_keys))
-            await merging.execute(documents)
+            await merging.execute(rows)
 
-        try:
-            await committed(tables.documents, merge)
-        finally:
-            self._live.expire()
-        return documents
+        await committed(tables.documents, merge)
 
-    async def _replace(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    async def _exchange(
+        self, tables: Tables, old: Mapping[str, Any], rows: pa.Table, *, made: str | None = None
+    ) -> bool:
+        """Put a row in place of one with the same key; False where another process has changed that meanwhile."""
+        moment = quoted(old["updated_at"].isoformat())
+        same = f"target.revision = {quoted(old['revision'])} AND target.updated_at = timestamp {moment}"
+
+        async def merge() -> bool:
+            check_age(made, self._name)
+            merging = tables.documents.merge_insert("key").when_matched_update_all(where=same).use_index(False)
+            return bool((await merging.execute(rows)).num_updated_rows)
+
+        return await committed(tables.documents, merge)
+
+    async def _replace(self, tables: Tables, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Put a changed row in place of the old one; False where another process has replaced that meanwhile."""
-        documents = self._live.tables.documents
+        documents = tables.documents
         rows = pa.Table.from_pylist([dict(new)], schema=await documents.schema())
         if new["key"] == old["key"]:
-            same = f"target.revision = {quoted(old['revision'])}"
-            merging = documents.merge_insert("key").when_matched_update_all(where=same).use_index(False)
-            result = await committed(documents, lambda: merging.execute(rows))
-            return bool(result.num_updated_rows)
-        if await self._rows(f"key = {quoted(new['key'])}", ["id"]):
+            return await self._exchange(tables, old, rows)
+        if await rows_of(tables, f"key = {quoted(new['key'])}", ["id"]):
             raise uri_is_taken(new["uri"], self._name)
-        merging = _upsert(documents).when_not_matched_by_source_delete(f"key = {quoted(old['key'])}")
+        merging = upsert(documents).when_not_matched_by_source_delete(f"key = {quoted(old['key'])}")
         await committed(documents, lambda: merging.execute(rows))
         return True
 
-    async def _settled(self, superseded: list[str]) -> None:
-        self._live.expire()
-        self._upkeep.note_superseded(superseded)
-        await self._upkeep.after_write()
+
+async def rows_of(tables: Tables, condition: str, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """The newest rows of the documents that the condition selects."""
+    await tables.documents.checkout_latest()
+    query = tables.documents.query().where(condition)
+    found = await (query.select(columns) if columns else query).to_arrow()
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
 
 
-def _upsert(documents: Any) -> Any:
+async def row_of(tables: Tables, document_id: str) -> dict[str, Any] | None:
+    """The newest row of a document."""
+    return next(iter(await rows_of(tables, f"id = {quoted(document_id)}")), None)
+
+
+def check_age(revision: str | None, database: str) -> None:
+    """`StorageError` for a revision that was made too long ago to be committed: upkeep may have begun to remove it."""
+    if revision is not None and time.time_ns() - revision_nanoseconds(revision) > COMMIT_WITHIN_NS:
+        raise StorageError(
+            f"a write to database '{database}' took too long to be committed. Write the documents again.",
+            source=database,
+        )
+
+
+def upsert(documents: Any) -> Any:
+    """A merge by key that replaces and inserts."""
     # Without the index, always: a scalar index on the key would let two writers both insert it.
     merging = documents.merge_insert("key").when_matched_update_all().when_not_matched_insert_all()
     return merging.use_index(False)
 
 
-async def _append(table: Any, rows: pa.Table) -> None:
+async def append(table: Any, rows: pa.Table) -> None:
+    """Add rows in one commit."""
     await committed(table, lambda: table.add(rows))
 
 

@@ -1,0 +1,88 @@
+"""The engine's full-text query for what a user typed."""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+from haiku.rag.models.text import clean_text
+from haiku.rag.storage.lancedb.text import has_words, identifiers, words
+from haiku.rag.storage.lancedb.text_index import IDENTIFIERS, TEXT, TOKENS, engine_language
+
+CURLY_QUOTES = str.maketrans("“”„‟", '""""')
+ABBREVIATION = re.compile('(?<=[א-ת])"(?=[א-ת])')
+"""A quotation mark inside a Hebrew word belongs to the word."""
+PHRASE = re.compile('(?<![0-9])"([^"]*)"')
+"""A mark right after a digit is one of inches or seconds."""
+MOST_PHRASES = 64
+"""Phrases beyond these are taken as words: each costs a lookup of its own."""
+SYMBOLS = "+#"
+WHOLE_NAME = 2.0
+"""What a whole identifier counts beside its parts."""
+
+
+@lru_cache(maxsize=64)
+def keyword_query(text: str, *, language: str | None) -> Any | None:
+    """A query of `lancedb.query` for one call of `nearest_to_text`, None where there is nothing to look up.
+
+    Words are optional, and words alone make a plain query over one field. What stands in quotation marks is a phrase,
+    and each phrase has to be there. Identifiers are looked up in their own field as well, and score on top of their
+    words; those that end in `+` or `#` have to be there where a phrase has them, because its words do not show them.
+    `language` is the one of the database's index: its stop words are left out, except in phrases.
+    """
+    plain = ABBREVIATION.sub("״", unicodedata.normalize("NFKC", clean_text(text)).translate(CURLY_QUOTES))
+    phrases, rest = _phrases_and_rest(plain)
+    marked = [name for phrase in phrases for name in identifiers(phrase).split() if name[-1] in SYMBOLS]
+    return _combined(
+        phrases=[words(phrase) for phrase in phrases],
+        required=" ".join(dict.fromkeys(marked)),
+        optional=_without_stop_words(words(rest, particles=False), language),
+        names=identifiers(plain),
+    )
+
+
+def _phrases_and_rest(text: str) -> tuple[list[str], str]:
+    """What is quoted and holds a word, and the text around it; a mark without its partner counts for nothing."""
+    phrases: list[str] = []
+
+    def taken(match: re.Match[str]) -> str:
+        if not has_words(match[1]) or len(phrases) == MOST_PHRASES:
+            return f" {match[1]} "
+        phrases.append(match[1])
+        return " "
+
+    rest = PHRASE.sub(taken, text)
+    return phrases, rest
+
+
+def _without_stop_words(text: str, language: str | None) -> str:
+    """The words of a query that count in a language.
+
+    The engine would look for stop words among stems, and so miss some and take other words for them.
+    """
+    if not has_words(text):
+        return ""
+    if language is None:
+        return text
+    from lancedb import tokenize
+
+    named = {**TOKENS, "language": engine_language(language)}
+    tokens = tokenize(text, **named, lower_case=False, stem=False, ascii_folding=False, remove_stop_words=True)
+    return " ".join(token.text for token in tokens)
+
+
+def _combined(*, phrases: list[str], required: str, optional: str, names: str) -> Any | None:
+    from lancedb.query import BooleanQuery, FullTextOperator, MatchQuery, Occur, PhraseQuery
+
+    # The engine's classes hide their defaults from type checkers.
+    needed: list[Any] = [PhraseQuery(phrase, TEXT) for phrase in dict.fromkeys(phrases)]  # type: ignore[call-arg]
+    if required:
+        needed.append(MatchQuery(required, IDENTIFIERS, operator=FullTextOperator.AND))  # type: ignore[call-arg]
+    wanted: list[Any] = []
+    if optional:
+        wanted.append(MatchQuery(optional, TEXT))  # type: ignore[call-arg]
+    if names:
+        wanted.append(MatchQuery(names, IDENTIFIERS, boost=WHOLE_NAME))  # type: ignore[call-arg]
+    if len(needed) + len(wanted) < 2:
+        return next(iter(needed + wanted), None)
+    return BooleanQuery([*((Occur.MUST, query) for query in needed), *((Occur.SHOULD, query) for query in wanted)])
