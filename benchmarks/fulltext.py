@@ -4,7 +4,8 @@
 
 Each folder inside FOLDER is a collection in the BEIR layout: `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl`
 (`_id`, `text`) and `qrels.tsv` (query-id, corpus-id, score, below a heading). Each is searched by itself, and all of
-them once more as one database, where a query's answers are the documents of its own collection.
+them once more as one database, where a query's answers are the documents of its own collection, and of the other one
+too where `shared_queries.tsv` (collection, query-id, other-collection, other-query-id) says that both ask the same.
 """
 
 from __future__ import annotations
@@ -66,6 +67,21 @@ def collections(folder: Path) -> Iterator[Collection]:
         yield Collection(name=path.name, passages=passages, questions=judged, judgments=judgments)
 
 
+def judged_together(every: Sequence[Collection], shared: Path) -> dict[str, Judgments]:
+    """The judgments of all questions, where those that two collections ask have the answers of both."""
+    given = {key: grades for collection in every for key, grades in collection.judgments.items()}
+    together = {key: dict(grades) for key, grades in given.items()}
+    if shared.exists():
+        with shared.open(encoding="utf-8") as rows:
+            for row in csv.DictReader(rows, delimiter="\t"):
+                one = f"{row['collection']}/{row['query-id']}"
+                other = f"{row['other-collection']}/{row['other-query-id']}"
+                if one in given and other in given:
+                    together[one].update(given[other])
+                    together[other].update(given[one])
+    return together
+
+
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
@@ -96,18 +112,20 @@ def _document(key: str, text: str) -> DocumentWrite:
     return DocumentWrite(id=key, uri=key, chunks=chunks, vectors=np.ones((1, 1), np.float32))
 
 
-async def asked(database: Database, collection: Collection, times: list[float]) -> list[float]:
+async def asked(
+    database: Database, collection: Collection, judgments: dict[str, Judgments], times: list[float]
+) -> list[float]:
     """The figure of each question."""
     figures = []
     for key, text in collection.questions.items():
         started = perf_counter()
         found = await database.search(CandidateQuery(search_type="fts", depth=RESULTS, text=text))
         times.append((perf_counter() - started) * 1000)
-        figures.append(ndcg(found["document_id"].to_pylist(), collection.judgments[key]))
+        figures.append(ndcg(found["document_id"].to_pylist(), judgments[key]))
     return figures
 
 
-async def measure(every: Sequence[Collection], language: str | None) -> dict[str, Any]:
+async def measure(every: Sequence[Collection], together: dict[str, Judgments], language: str | None) -> dict[str, Any]:
     """The figures of one language over all collections."""
     settings = LanceDBSettings.model_validate({"read_consistency_interval_seconds": 60, "fts_language": language})
     engine = LanceDBStorage(settings)
@@ -116,12 +134,12 @@ async def measure(every: Sequence[Collection], language: str | None) -> dict[str
         alone, pooled = {}, {}
         for collection in every:
             database = await stored(engine, Path(folder) / collection.name, collection.passages)
-            alone[collection.name] = fmean(await asked(database, collection, []))
+            alone[collection.name] = fmean(await asked(database, collection, collection.judgments, []))
             await database.close()
         everything = {key: text for collection in every for key, text in collection.passages.items()}
         database = await stored(engine, Path(folder) / "all collections", everything)
         for collection in every:
-            pooled[collection.name] = await asked(database, collection, times)
+            pooled[collection.name] = await asked(database, collection, together, times)
         await database.close()
         await engine.close()
     return {
@@ -155,8 +173,9 @@ def main() -> None:
     every = list(collections(options.folder))
     if not every:
         parser.error(f"there is no collection in '{options.folder}': a folder with corpus.jsonl in it.")
+    together = judged_together(every, options.folder / "shared_queries.tsv")
     figures = {
-        language: asyncio.run(measure(every, None if language == "none" else language))
+        language: asyncio.run(measure(every, together, None if language == "none" else language))
         for language in options.languages
     }
     print(json.dumps(figures, indent=1) if options.json else "\n".join(table(figures)))

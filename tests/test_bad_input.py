@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import pytest
 
-from haiku.rag.client import DocumentImport, HaikuRAG, IngestResults
+from haiku.rag.client import DatabaseScope, DocumentImport, HaikuRAG, IngestResults, migrate, pending_migrations
 from haiku.rag.config import AppConfig
-from haiku.rag.errors import FilterError, HaikuRagError, ReadOnlyError, SourceUnavailableError
+from haiku.rag.errors import FilterError, HaikuRagError, ReadOnlyError, SourceUnavailableError, TagError
 from haiku.rag.models import Chunk, Document
 
 pytestmark = pytest.mark.anyio
@@ -401,3 +401,77 @@ async def test_a_folder_given_as_an_address_is_stored_like_a_folder(tmp_path: Pa
         results = await client.create_document_from_source((tmp_path / "f").as_uri())
         assert isinstance(results, list)
         assert [Path(str(document.uri)).name for document in results if isinstance(document, Document)] == ["a.md"]
+
+
+TAG_NAMES = [
+    "",
+    " ",
+    "a b",
+    "../up",
+    "a/b",
+    "..",
+    ".",
+    "-" * 101,
+    "ü",
+    "🦀",
+    "a\0b",
+    "a\nb",
+    "\udcff",
+    "'; drop",
+    "x.lock",
+]
+
+
+async def test_a_name_that_no_tag_can_have_is_refused_and_makes_none(tmp_path: Path) -> None:
+    config = configuration(tmp_path, "a")
+    async with HaikuRAG(config=config, create=True) as client:
+        await client.create_document(TEXT, uri="u")
+        for name in TAG_NAMES:
+            for use in (client.create_tag(name), client.delete_tag(name), client.restore_tag(name)):
+                with pytest.raises(TagError, match="'a'"):
+                    await use
+        assert await client.tags() == []
+    for name in filter(str.strip, TAG_NAMES):
+        with pytest.raises(TagError, match="'a'"):
+            await HaikuRAG(config=config, tag=name).__aenter__()
+
+
+async def test_looking_after_a_database_read_only_is_refused_and_looking_is_not(
+    filled: AppConfig, tmp_path: Path
+) -> None:
+    async with HaikuRAG(config=filled, sources=["a"]) as client:
+        await client.create_tag("kept")
+    before = tree(tmp_path)
+    async with HaikuRAG(config=filled, sources=["a"], read_only=True) as client:
+        for use in (
+            client.vacuum(),
+            client.create_index(),
+            client.create_tag("t"),
+            client.delete_tag("kept"),
+            client.restore_tag("kept"),
+        ):
+            with pytest.raises(ReadOnlyError, match="'a'"):
+                await use
+        assert [tag.name for tag in await client.tags()] == ["kept"]
+        assert "kept" in {name for entry in await client.history() for name in entry.tags}
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("seconds", [-0.5, float("nan"), float("inf"), 1e300])
+async def test_a_retention_that_is_none_is_refused(filled: AppConfig, seconds: float) -> None:
+    async with HaikuRAG(config=filled, sources=["a"]) as client:
+        with pytest.raises(ValueError, match="retention_seconds must be a number from 0"):
+            await client.vacuum(retention_seconds=seconds)
+
+
+async def test_migrating_what_is_no_database_is_said_and_makes_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no database")
+    (tmp_path / "folder").mkdir()
+    before = tree(tmp_path)
+    for name in ("file", "folder", "nothing"):
+        config = configuration(tmp_path, name)
+        for step in (pending_migrations, migrate):
+            with pytest.raises(SourceUnavailableError, match=f"'{name}'") as caught:
+                await step(DatabaseScope.resolve(config), config)
+            assert str(tmp_path) not in str(caught.value)
+    assert tree(tmp_path) == before

@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ class Shell:
         own = testing_plugin(cli_plugin, name="cli", distribution="haiku-rag-cli", version="0")
         self.group = build_group(kernel=testing_kernel(own, testing_plugin(memory_plugin, name="memory")))
 
-    def configure(self, *names: str, **sections: Any) -> None:
-        databases = {name: f"memory://{MARKER}/{name}" for name in names}
-        data = {"memory": {"server": self.name, "databases": databases}, **sections}
+    def configure(self, *names: str, **tagged: Mapping[str, str]) -> None:
+        databases = {**{name: f"memory://{MARKER}/{name}" for name in names}, **tagged}
+        data = {"memory": {"server": self.name, "databases": databases}}
         Path(CONFIGURATION).write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
 
     def __call__(self, *arguments: str) -> Result:
@@ -105,7 +105,21 @@ ONE: list[tuple[str, ...]] = [
     ("delete", "x"),
     ("rm", "x"),
     ("info",),
+    ("rebuild",),
+    ("vacuum",),
+    ("create-index",),
+    ("tag", "create", "x"),
+    ("tag", "list"),
+    ("tag", "delete", "x"),
+    ("tag", "restore", "x", "--yes"),
+    ("history",),
+    ("migrate",),
+    ("doctor",),
 ]
+LIVE = [("init",), ("add", "text"), ("add-src", "."), ("delete", "x"), ("rm", "x"), *ONE[8:]]
+"""Commands that work on the live database only."""
+AT_A_TAG = [("list",), ("get", "in a"), ("search", QUESTION), ("info",)]
+"""Commands that take `--at`."""
 
 
 @pytest.mark.parametrize("command", ONE)
@@ -130,6 +144,79 @@ def test_K3_both_selectors_at_once_are_an_error(shell: Shell, command: tuple[str
     result = shell("--db-name", "a", *command, "--db", "x.memory")
     assert result.exit_code == 2
     assert "Give one of them" in result.stderr
+
+
+@pytest.mark.parametrize("command", ONE[8:])
+def test_K3_looking_after_the_chosen_one_leaves_the_others_alone(shell: Shell, command: tuple[str, ...]) -> None:
+    assert shell("--db-name", "a", "tag", "create", "x" if command[1:2] != ("create",) else "y").exit_code == 0
+    result = shell("--db-name", "a", *command)
+    assert result.exit_code == 0, result.output
+    assert {location for location, _ in shell.server.calls} == {f"memory://{MARKER}/a"}
+
+
+def test_K3_a_tag_restored_needs_a_yes_where_nobody_can_be_asked(shell: Shell) -> None:
+    assert shell("--db-name", "a", "tag", "create", "x").exit_code == 0
+    result = shell("--db-name", "a", "tag", "restore", "x")
+    assert result.exit_code == 2
+    assert "Give --yes" in result.stderr
+
+
+def configure_at_a_tag(shell: Shell) -> None:
+    """Beside `a`, an entry `old` for it as it was before it was written once more."""
+    assert shell("--db-name", "a", "tag", "create", "v1").exit_code == 0
+    assert shell("--db-name", "a", "add", "Pilots land at dawn.").exit_code == 0
+    shell.configure("a", old={"location": f"memory://{MARKER}/a", "tag": "v1"})
+
+
+@pytest.mark.parametrize("command", LIVE)
+def test_G3_what_works_on_the_live_database_refuses_a_tagged_entry_by_name(
+    shell: Shell, command: tuple[str, ...]
+) -> None:
+    configure_at_a_tag(shell)
+    shell.server.calls.clear()
+    result = shell("--db-name", "old", *command)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "works on the live database, and 'old' is read at the tag 'v1'" in result.stderr
+    assert MARKER not in result.output
+    assert shell.opened() == 0
+
+
+@pytest.mark.parametrize("command", LIVE)
+def test_G3_and_takes_no_at(shell: Shell, command: tuple[str, ...]) -> None:
+    result = shell("--db-name", "a", *command, "--at", "v1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--at" in result.stderr
+
+
+@pytest.mark.parametrize("command", AT_A_TAG)
+def test_G3_what_reads_takes_at_and_a_tagged_entry_alike(shell: Shell, command: tuple[str, ...]) -> None:
+    configure_at_a_tag(shell)
+
+    def told(*arguments: str) -> Any:
+        told = shell.data(*arguments)
+        return json.dumps(told["results"]).replace('"source": "old"', '"source": "a"')
+
+    assert told("--db-name", "old", *command) == told("--db-name", "a", *command, "--at", "v1")
+    if command[0] != "get":
+        assert told("--db-name", "old", *command) != told("--db-name", "a", *command)
+
+
+def test_G2_at_on_a_tagged_entry_or_over_several_is_wrong_usage(shell: Shell) -> None:
+    configure_at_a_tag(shell)
+    for options, text in ((("--db-name", "old"), "already read at the tag 'v1'"), ((), "'a', 'old'")):
+        for command in AT_A_TAG:
+            result = shell(*options, *command, "--at", "v1")
+            assert (result.exit_code, text in result.stderr) == (2, True)
+
+
+def test_G4_two_states_of_a_location_are_searched_as_two_databases(shell: Shell) -> None:
+    configure_at_a_tag(shell)
+    found = shell.data("search", QUESTION)["results"]
+    assert sorted((hit["source"], hit["content"]) for hit in found) == [
+        ("a", "Pilots land at dawn."),
+        ("a", "Pilots wait at dawn."),
+        ("old", "Pilots wait at dawn."),
+    ]
 
 
 def test_K4_db_name_selects_an_entry_and_an_unknown_one_is_wrong_usage(shell: Shell) -> None:
@@ -230,7 +317,10 @@ def test_E6_skip_answers_from_the_others_and_warns_on_stderr(shell: Shell) -> No
 
 
 def test_P5_the_location_is_printed_by_commands_that_report_on_a_database_only(shell: Shell) -> None:
-    for command in (("search", QUESTION), ("--db-name", "a", "list"), ("--db-name", "a", "get", "in a")):
+    silent = [
+        ("--db-name", "a", *command) for command in ONE if command[0] not in ("init", "add-src", "info", "doctor")
+    ]
+    for command in (("search", QUESTION), *silent):
         assert MARKER not in shell(*command).output
         assert MARKER not in shell(*command, "--json").output
     assert MARKER in shell("--db-name", "a", "info").output

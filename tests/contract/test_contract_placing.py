@@ -260,6 +260,14 @@ async def test_G3_whatever_works_on_the_live_database_refuses_a_tagged_entry_by_
         client.update_document("d", title="t"),
         client.delete_document("d"),
         anext(client.ingest("/nowhere")),
+        anext(client.rebuild()),
+        client.vacuum(),
+        client.create_index(),
+        client.tags(),
+        client.create_tag("t"),
+        client.delete_tag("t"),
+        client.restore_tag("v1"),
+        client.history(),
     ]
     for operation in operations:
         with pytest.raises(TagError, match="works on the live database, and 'old'") as caught:
@@ -272,6 +280,20 @@ async def test_G3_whatever_works_on_the_live_database_refuses_a_tagged_entry_by_
 def test_G4_entries_may_share_a_location_at_different_tags(world: World) -> None:
     scope = DatabaseScope.resolve(tagged(world))
     assert [(ref.location, ref.tag) for ref in scope.databases] == [("memory://x", None), ("memory://x", "v1")]
+
+
+async def test_G1_a_tagged_entry_reads_what_was_there_when_the_tag_was_made(world: World) -> None:
+    await world.near("x", one=0.9)
+    async with HaikuRAG(config=world.config({"live": "memory://x"})) as client:
+        await client.create_tag("v1")
+        await client.update_document("doc-one", title="changed")
+    await world.near("x", two=0.8)
+    async with HaikuRAG(config=tagged(world)) as client:
+        seen = [(document.source, document.title) for document in await client.list_documents()]
+        assert sorted(seen) == [("live", "changed"), ("live", "two"), ("old", "one")]
+        then = await client.reader_for("old")
+        with pytest.raises(TagError, match="works on the live database, and 'old'"):
+            await then.delete_document("doc-one")
 
 
 async def test_G4_a_document_that_two_entries_share_comes_back_once_from_each(world: World) -> None:

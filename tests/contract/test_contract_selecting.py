@@ -233,6 +233,14 @@ MEANT_FOR_ONE: dict[str, Callable[[HaikuRAG], Awaitable[Any]]] = {
     "updating a document": lambda client: client.update_document("d", title="t"),
     "deleting a document": lambda client: client.delete_document("d"),
     "info": lambda client: client.info(),
+    "rebuilding": lambda client: anext(client.rebuild()),
+    "vacuuming": lambda client: client.vacuum(),
+    "building indexes": lambda client: client.create_index(),
+    "creating a tag": lambda client: client.create_tag("t"),
+    "deleting a tag": lambda client: client.delete_tag("t"),
+    "restoring a tag": lambda client: client.restore_tag("t"),
+    "listing tags": lambda client: client.tags(),
+    "reading the history": lambda client: client.history(),
 }
 
 

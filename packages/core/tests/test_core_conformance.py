@@ -15,6 +15,7 @@ from haiku.rag.fusion import CosineFusion, ReciprocalRankFusion
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.testing import plugin
 from haiku.rag.testing.storage_fixtures import MakeOutdated, MakeRef, document
+from haiku.rag.testing.storage_maintenance import MaintenanceClauses
 
 
 class TestMemoryStorage(testing.StorageContract):
@@ -51,6 +52,16 @@ class TestMemoryStorage(testing.StorageContract):
             return ref
 
         return make
+
+
+class TestStorageThatOffersLittle(MaintenanceClauses):
+    """Clauses about what an engine does not have are skipped."""
+
+    capabilities = frozenset({"migrations"})
+
+    @pytest.fixture
+    def storage(self) -> testing.MemoryStorage:
+        return testing.MemoryStorage(server=testing.MemoryServer())
 
 
 class TestHashEmbedder(testing.EmbedderContract):

@@ -37,18 +37,17 @@ def memory(key: str) -> int:
 
 
 async def fill(database: MaintainedDatabase, megabytes: int) -> dict[str, object]:
-    """Documents until their images take so much, one a commit."""
-    count = await database.count_documents(filter=None)
-    for number in range(count, count + megabytes // 2):
+    """Documents until their images take about so much, one a commit."""
+    for number in range(await database.count_documents(filter=None), megabytes // 2):
         await database.write([document(f"{number}.pdf", number)])
     return {}
 
 
 async def churn(database: MaintainedDatabase, _: int) -> dict[str, object]:
-    """Write two documents again."""
+    """Write two documents again, and check."""
     for number in range(2):
         await database.write([document(f"{number}.pdf", number)])
-    return {}
+    return await check(database, 0)
 
 
 async def delete(database: MaintainedDatabase, every: int) -> dict[str, object]:

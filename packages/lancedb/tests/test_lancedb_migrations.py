@@ -246,6 +246,7 @@ async def test_two_that_migrate_at_once_leave_one_migrated_database(storage, unp
     ref = unpacked(1)
     results = await asyncio.gather(*(storage.migrate(ref) for _ in range(3)), return_exceptions=True)
     assert any(not isinstance(result, Exception) for result in results)
+    # Who is late may find the old chunks gone while it reads them.
     assert all(isinstance(result, list | StorageError) for result in results)
     await storage.migrate(ref)
     database = await opened(storage, ref)
@@ -268,6 +269,52 @@ async def test_who_comes_second_throws_its_own_table_away(storage, unpacked, mon
     database = await opened(storage, ref)
     await holds(database, NOW)
     await database.close()
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_who_is_refused_by_the_engine_looks_whether_another_was_first(storage, unpacked, monkeypatch, first):
+    ref = unpacked(1)
+    make_table = lancedb.AsyncConnection.create_table
+
+    async def refused(self, name, *arguments, **named):
+        if "mode" not in named:
+            return await make_table(self, name, *arguments, **named)
+        monkeypatch.undo()
+        if first:
+            await LanceDBStorage(storage._settings).migrate(ref)
+        raise RuntimeError("commit conflict for version 2")
+
+    monkeypatch.setattr(lancedb.AsyncConnection, "create_table", refused)
+    if first:
+        await storage.migrate(ref)
+    else:
+        with pytest.raises(StorageError, match="other processes kept writing"):
+            await storage.migrate(ref)
+    assert len(await tables(ref)) == 5
+    assert len(await storage.pending_migrations(ref)) == (0 if first else 1)
+
+
+async def test_tables_that_other_runs_are_dropping_stop_no_sweep(storage, unpacked, monkeypatch):
+    ref = unpacked(1)
+    (Path(ref.location) / "chunks.v2-0123456789ab.lance").mkdir()
+    drop = lancedb.AsyncConnection.drop_table
+
+    async def both(self, name, **named):
+        await drop(self, name, **named)
+        raise RuntimeError("not found")
+
+    monkeypatch.setattr(lancedb.AsyncConnection, "drop_table", both)
+    await storage.migrate(ref)
+    assert "chunks" not in await tables(ref)
+
+    async def broken(*_, **__):
+        raise RuntimeError("permission denied")
+
+    connection = await lancedb.connect_async(ref.location)
+    await connection.create_table("chunks", schema=to_2.chunks_schema(8))
+    monkeypatch.setattr(lancedb.AsyncConnection, "drop_table", broken)
+    with pytest.raises(StorageError, match="permission was refused"):
+        await storage.migrate(ref)
 
 
 async def test_a_failure_leaves_the_old_database_and_no_new_table(storage, unpacked, monkeypatch):

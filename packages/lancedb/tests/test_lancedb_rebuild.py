@@ -136,6 +136,24 @@ async def test_a_change_between_looking_and_committing_is_not_undone(open_databa
     assert (left.title, left.content) == ("renamed", "first")
 
 
+async def test_chunks_that_a_search_offered_are_found_after_a_rewrite_that_keeps_their_ids(
+    open_database, make, monkeypatch
+):
+    database, reader = await open_database(), await open_database(mode=OpenMode.READ)
+    (stored,) = await database.write([make("a.md", "words")])
+    parts, store = await database.parts(stored.id), database._writer._parts
+    offered: list[str] = []
+
+    async def between(*given):
+        rows = await store(*given)
+        offered.extend((await reader.search(text_query("words")))["chunk_id"].to_pylist())
+        return rows
+
+    monkeypatch.setattr(database._writer, "_parts", between)
+    assert await database.rewrite(replace(parts, title="new", updated_at=None), seen=stored)
+    assert [chunk.document_title for chunk in await reader.chunks_by_id(offered)] == ["new"]
+
+
 @pytest.mark.parametrize("step", ["_parts", "_merge", "_exchange"])
 async def test_a_cancelled_write_leaves_the_old_document(database, make, monkeypatch, step):
     (stored,) = await database.write([make("a.md", "old words")])
@@ -247,14 +265,15 @@ async def test_a_change_that_comes_while_adopting_is_not_lost(open_database, mak
     database, other = await open_database(), await open_database()
     (stored,) = await database.write([make("a.md")])
     await stage_all(database)
-    change = layouts_now
+    same = staging._same
 
-    async def meanwhile(settings, ref):
-        monkeypatch.setattr(generations, "layouts_now", change)
+    async def meanwhile(*given):
+        looked = await same(*given)
+        monkeypatch.setattr(staging, "_same", same)
         await other.update(stored.id, uri=None, title="meanwhile", metadata=None)
-        return await change(settings, ref)
+        return looked
 
-    monkeypatch.setattr(generations, "layouts_now", meanwhile)
+    monkeypatch.setattr(staging, "_same", meanwhile)
     assert not await database.adopt()
     assert [document.title for document in await listed(database)] == ["meanwhile"]
     assert await states(database) == {0: "current", 1: "staged"}

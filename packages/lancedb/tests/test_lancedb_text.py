@@ -6,6 +6,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
+from lancedb.query import MatchQuery
 
 from haiku.rag.contracts import CandidateQuery
 from haiku.rag.storage.lancedb.keywords import MOST_PHRASES, keyword_query
@@ -47,7 +48,12 @@ SENTENCES = {
     "khmer": ("ខ្ញុំស្រឡាញ់ភាសាខ្មែរណាស់", "ខ្ញុំទៅផ្សារ"),
     "lao": ("ພາສາລາວ",),
     "korean": ("저는 한국어를 공부하고 있습니다", "대통령은 서울에서 연설했다", "고양이가 잔다", "회의는 내일이다"),
-    "japanese": ("東京都は日本の首都です", "全文検索エンジンを作る", "ﾃﾞｰﾀﾍﾞｰｽの設計", "吾輩は猫である。名前はまだ無い。"),
+    "japanese": (
+        "東京都は日本の首都です",
+        "全文検索エンジンを作る",
+        "ﾃﾞｰﾀﾍﾞｰｽの設計",
+        "吾輩は猫である。名前はまだ無い。",
+    ),
     "chinese": ("我们今天讨论机器学习的基础知识", "北京是中华人民共和国的首都", "臺灣最大的城市是臺北"),
 }
 FOUND = [
@@ -268,6 +274,13 @@ async def test_an_identifier_is_found_whole_before_its_parts(chunks, late):
         assert (await found(table, text))[0] == NAMES[first], text
 
 
+def test_compounds_of_a_sentence_are_words_and_its_other_identifiers_are_not():
+    short, sentence = "well-known api", "is a well-known api, e.g. of and/or in it"
+    assert keyword_query(short, language=None).queries[1][1].query == "well-known"
+    assert isinstance(keyword_query(sentence, language=None), MatchQuery)
+    assert keyword_query(f"{sentence} C++ x-15", language=None).queries[1][1].query == "c++ x-15"
+
+
 async def test_the_parts_of_an_identifier_are_words(chunks):
     table = await chunks(NAMES)
     assert set(await found(table, "snake")) == {NAMES[5], NAMES[6]}
@@ -319,7 +332,9 @@ def test_camel_case_is_taken_apart_where_it_is_code(text, expected):
     assert camel_parts(text) == expected
 
 
-@pytest.mark.parametrize("text", ["Straße İI ὈΔΥΣΣΕΎΣ", "שָׁלוֹם צה״ל", "和ﾃﾞｰﾀ½", "한국어를 고양이가", "\ud800a\0b"], ids=ascii)
+@pytest.mark.parametrize(
+    "text", ["Straße İI ὈΔΥΣΣΕΎΣ", "שָׁלוֹם צה״ל", "和ﾃﾞｰﾀ½", "한국어를 고양이가", "\ud800a\0b"], ids=ascii
+)
 def test_folding_what_is_folded_changes_nothing(text):
     assert folded(folded(text)) == folded(text)
     assert words(words(text)) == words(text)
@@ -362,8 +377,6 @@ def test_a_text_without_a_letter_or_digit_asks_for_nothing(text):
 
 
 def test_plain_words_ask_one_field_by_the_plainest_query():
-    from lancedb.query import MatchQuery
-
     assert keyword_query("Plain, words", language=None) == MatchQuery("plain, words", "text")
 
 

@@ -49,11 +49,19 @@ class Invocation:
             )
         return scope if tag is None else self._resolve(database_path, tag)
 
-    def reader(self, scope: DatabaseScope) -> HaikuRAG:
+    def live(self, operation: str, database_path: str | None = None, *, writes: bool = True) -> DatabaseScope:
+        """The one database as it is now, never at a tag, for an operation that changes it unless it only looks."""
+        if writes and self.read_only:
+            raise ReadOnlyError(f"{operation} writes, and --read-only was given. Leave --read-only out.")
+        scope = self.one(operation, database_path)
+        scope.live(operation)
+        return scope
+
+    def reader(self, scope: DatabaseScope, *, any_embedding: bool = False) -> HaikuRAG:
         """A client that only reads."""
         from haiku.rag.client import HaikuRAG
 
-        return HaikuRAG.over(scope, self.config, read_only=True)
+        return HaikuRAG.over(scope, self.config, read_only=True, any_embedding=any_embedding)
 
     def searcher(self, scope: DatabaseScope) -> HaikuRAG:
         """A client that reads only when `--read-only` was given: it holds a database to the configured embedding."""
@@ -72,10 +80,7 @@ class Invocation:
         """A client over the one live database, for writing."""
         from haiku.rag.client import HaikuRAG
 
-        if self.read_only:
-            raise ReadOnlyError(f"{operation} writes, and --read-only was given. Leave --read-only out.")
-        scope = self.one(operation, database_path)
-        scope.live(operation)
+        scope = self.live(operation, database_path)
         return HaikuRAG.over(scope, self.config, create=create, any_embedding=any_embedding)
 
     def _resolve(self, database_path: str | None, tag: str | None) -> DatabaseScope:

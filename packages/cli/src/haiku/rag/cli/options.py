@@ -61,6 +61,11 @@ def tag_option(function: Function) -> Function:
     return click.option("--at", "tag", metavar="TAG", help="Read the database as it was at a tag.")(function)
 
 
+def dry_run_option(function: Function) -> Function:
+    """`--dry-run`."""
+    return click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")(function)
+
+
 def filter_option(function: Function) -> Function:
     """`--filter/-f`."""
     return click.option("--filter", "-f", metavar="FILTER", help="Only documents that the filter selects.")(function)

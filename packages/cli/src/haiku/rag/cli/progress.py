@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""What moves on standard error while something long goes on, where that is a terminal."""
 
 from __future__ import annotations
 
@@ -38,6 +38,19 @@ def progress(label: str) -> Iterator[Show]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(one_line(label), total=None)
         yield lambda step: bar.update(task, total=step.total, completed=step.done)
+
+
+@contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """Shows that something of unknown length goes on; outside a terminal, nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(one_line(label))):
+        yield
 
 
 def _nothing(step: Step) -> None:

@@ -3,6 +3,7 @@
 from haiku.rag.client.client import HaikuRAG
 from haiku.rag.client.doctor import DoctorReport, examine
 from haiku.rag.client.ingest import IngestFailure, IngestResults, IngestStep
+from haiku.rag.client.migrating import migrate, pending_migrations
 from haiku.rag.federation.scope import DatabaseScope
 from haiku.rag.models import DocumentImport, RebuildMode, RebuildStep
 
@@ -17,4 +18,6 @@ __all__ = [
     "RebuildMode",
     "RebuildStep",
     "examine",
+    "migrate",
+    "pending_migrations",
 ]

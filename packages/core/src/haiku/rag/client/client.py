@@ -9,10 +9,10 @@ from typing import Any, Literal
 import anyio
 
 from haiku.rag.client.conversion import FORMATS, Conversion
-from haiku.rag.client.covering import CoveringClient
 from haiku.rag.client.doctor import DoctorReport, examine
 from haiku.rag.client.files import local_path
 from haiku.rag.client.ingest import Ingest, IngestResults, IngestStep
+from haiku.rag.client.maintaining import MaintainingClient
 from haiku.rag.client.rebuild import Rebuild
 from haiku.rag.client.searching import build_request, run_search
 from haiku.rag.client.writing import Writer, hash_of
@@ -38,14 +38,15 @@ from haiku.rag.models.text import clean_text
 Format = Literal["md", "html", "plain"]
 
 
-class HaikuRAG(CoveringClient):
+class HaikuRAG(MaintainingClient):
     """A client over the configured databases, or over one that is given by its path.
 
     Use it as an asynchronous context manager; constructing opens nothing, and a client over several databases opens
     each when it is first asked. `config` is the configuration, by default the one that `load_config` finds. `sources`
     narrows what is covered, in the order given. `create` makes the one database if it is not there; `read_only` opens
     everything for reading; `tag` reads the one database as it was at that tag. With `any_embedding` entering does not
-    refuse a database of another embedding than the configured one: that is for `rebuild`, all else still refuses it.
+    refuse a database of another embedding than the configured one: rebuilding, upkeep, tags and history work on it, all
+    else still refuses it.
 
     Every method that reads takes `sources`: None for every covered database, names for those, `[]` for none.
     Failures are `HaikuRagError`, see `haiku.rag.errors.tree`.
@@ -147,7 +148,9 @@ class HaikuRAG(CoveringClient):
         """What is wrong with the one database, see `haiku.rag.client.examine`, which needs no open client."""
         ref = self._scope.live("doctor")
         if (fix or probe) and self._session.mode_of(ref) is OpenMode.READ:
-            raise ReadOnlyError(f"'{ref.name}' is open for reading only, and fixing or probing writes.", source=ref.name)
+            raise ReadOnlyError(
+                f"'{ref.name}' is open for reading only, and fixing or probing writes.", source=ref.name
+            )
         return await examine(self._scope, self.config, fix=fix, probe=probe)
 
     async def convert(self, source: Path | str) -> ParsedDocument:

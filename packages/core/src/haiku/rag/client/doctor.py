@@ -48,23 +48,22 @@ class DoctorReport(BaseModel):
         return [finding for finding in self.findings if finding.status == "warning"]
 
 
-async def examine(
-    scope: DatabaseScope, config: AppConfig, *, fix: bool = False, probe: bool = False
-) -> DoctorReport:
+async def examine(scope: DatabaseScope, config: AppConfig, *, fix: bool = False, probe: bool = False) -> DoctorReport:
     """Examine the one database of a scope. Whatever is wrong with it is a finding, and never an exception.
 
     Nothing is changed, except that `fix` puts right what is safe to put right and `probe` writes scratch to an object
-    store and removes it again. `AmbiguousDatabaseError` for several databases, `TagError` for one that is read at a tag.
+    store and removes it again. `AmbiguousDatabaseError` for several databases, `TagError` for one that is read at a
+    tag.
     """
     ref = scope.live("doctor")
     session = Session(config, scope, OpenMode.WRITE if fix or probe else OpenMode.READ)
     session.enter()
     try:
-        findings = [*_plugins(config.kernel), *await Examination(session=session, ref=ref, fix=fix, probe=probe).findings()]
+        findings = await Examination(session=session, ref=ref, fix=fix, probe=probe).findings()
     finally:
         with anyio.CancelScope(shield=True):
             await session.close()
-    return DoctorReport(source=ref.name, findings=findings + await health_findings(config))
+    return DoctorReport(source=ref.name, findings=[*_plugins(config.kernel), *findings, *await health_findings(config)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +136,8 @@ class Examination:
 
 
 def _remedy(error: HaikuRagError | None) -> str:
-    if isinstance(error, MigrationRequiredError):
-        return "haiku-rag migrate"
-    return "haiku-rag init" if "init" in str(error) else ""
+    """The command that the message ends with."""
+    return str(error).partition(" with: ")[2].rstrip(".")
 
 
 def _drift(recorded: EmbeddingIdentity, configured: EmbeddingIdentity, ref: DatabaseRef) -> Finding:

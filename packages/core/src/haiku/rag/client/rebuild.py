@@ -156,6 +156,8 @@ class Rebuild:
         """Put the staged database in place; what changed since it was filled is caught up with, and told of."""
 
         async def catch_up() -> None:
+            if any(step.outcome == "failed" for step in caught):
+                return
             async for step in self._filled(staged):
                 caught.append(step)
 

@@ -145,7 +145,8 @@ class RebuiltDatabase(Database, Protocol):
 
         False, with nothing changed, where a document here has another `updated_at` than there, or is only in one of the
         two: copy it or delete it there, and adopt again. Where writers leave no time for that, `catch_up` does it: it
-        is awaited once where they differ, while writers are held back, and cancelled after a few seconds.
+        is awaited where they differ, a few times if need be, while writers are held back, and cancelled after a few
+        seconds.
 
         Writers that are open elsewhere write to the new one from then on or are refused for its embedding; nothing that
         they had committed is lost.

@@ -60,8 +60,8 @@ class MaintenanceClauses(StorageFixtures):
         self.needs("upkeep")
         database = cast("UpkeepDatabase", await open_database())
         for number in range(3):
-            await database.write([version(number), document("gone", uri="mem:gone")])
-        await database.delete((await documents_of(database))[1].id)
+            _, gone = await database.write([version(number), document("gone", uri="mem:gone")])
+        await database.delete(gone.id)
         before = await documents_of(database), await found_in_every_way(database, "passage")
         planned = await database.vacuum(retention_seconds=0, dry_run=True)
         assert planned.dry_run

@@ -68,7 +68,7 @@ def _summary(ref: DatabaseRef, report: DoctorReport) -> dict[str, Any]:
 
 
 def doctor_lines(ref: DatabaseRef, report: DoctorReport) -> Iterator[str]:
-    """Where the database is, a line for each check, what to do about those that are not well, and how many there are."""
+    """Where the database is, a line for each check, and what to do about those that are not well."""
     yield f"database: {report.source}"
     yield f"location: {masked_url(ref.location)}"
     for finding in report.findings:
@@ -77,7 +77,7 @@ def doctor_lines(ref: DatabaseRef, report: DoctorReport) -> Iterator[str]:
         if finding.status != "ok":
             if finding.samples:
                 yield f"        for example: {one_line(', '.join(finding.samples))}"
-            if finding.remedy:
+            if finding.remedy and finding.remedy not in finding.message:
                 yield f"        remedy: {one_line(masked_url(finding.remedy))}"
     counts = _summary(ref, report)
     yield f"{counts['failed']} failed, {counts['warnings']} warnings, {counts['fixed']} fixed"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any
 
 import anyio
@@ -11,7 +12,9 @@ import anyio
 from haiku.rag.config.models import StorageConfig
 from haiku.rag.contracts.maintenance import Finding
 from haiku.rag.errors import HaikuRagError, TagError
+from haiku.rag.models.upkeep import UpkeepStep
 from haiku.rag.storage.lancedb.condition import (
+    COMPACTION,
     doubled_verdicts,
     plan_verdicts,
     rebuild_verdict,
@@ -32,7 +35,7 @@ from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.survey import STALLED_SECONDS, Doubles, Survey
 from haiku.rag.storage.lancedb.tables import Tables, open_tables
 from haiku.rag.storage.lancedb.tags import Tags
-from haiku.rag.storage.lancedb.upkeep import LAG_ROWS, LAG_SHARE, Upkeep
+from haiku.rag.storage.lancedb.upkeep import FREELY_BYTES, LAG_ROWS, LAG_SHARE, Upkeep
 from haiku.rag.storage.lancedb.vacuum import Round, Vacuum
 from haiku.rag.storage.lancedb.verdicts import FIX, RESTORE, row_verdicts, stored_twice, verdict
 from haiku.rag.storage.lancedb.writing import Writer
@@ -40,6 +43,7 @@ from haiku.rag.storage.lancedb.writing import Writer
 FAILURES: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
 MANY_FRAGMENTS = 100
 """From so many pieces on, reading a table takes noticeably longer."""
+CHECK_SECONDS = 300.0
 Check = Callable[[], Awaitable[list[Finding]]]
 
 
@@ -91,11 +95,17 @@ class Checks:
 
     async def _examined(self) -> Examined:
         examined = Examined(findings=[])
-        checks: dict[str, Check] = {"rows": partial(self._rows, examined), "settings": self._settings, "tags": self._tags}
+        checks: dict[str, Check] = {
+            "rows": partial(self._rows, examined),
+            "settings": self._settings,
+            "tags": self._tags,
+        }
         checks |= {"plan": self._plan, "writable": self._writable}
         for name, check in checks.items():
             try:
-                examined.findings += await check()
+                # The rows may take as long as they do: each batch has a deadline of its own.
+                with anyio.fail_after(inf if name == "rows" else CHECK_SECONDS):
+                    examined.findings += await check()
             except FAILURES as error:
                 message = f"This could not be checked: {failure_reason(error)}."
                 examined.findings.append(Finding(check=name, status="failed", message=message, remedy=RESTORE))
@@ -103,10 +113,10 @@ class Checks:
 
     async def _rows(self, examined: Examined) -> list[Finding]:
         # Handles of its own, which stand still: one state however long the reading takes.
-        tables = await open_tables(self._connection, self._live.ref)
+        with anyio.fail_after(STALLED_SECONDS):
+            tables = await open_tables(self._connection, self._live.ref)
         try:
             survey = examined.survey = Survey(state=await _state_of(tables))
-            await tables.checkout_latest()
             await survey.read(tables)
             findings = await anyio.to_thread.run_sync(lambda: list(row_verdicts(survey)))
             if CHUNKS not in survey.unreadable:
@@ -139,7 +149,16 @@ class Checks:
             )
         )
         self._live.expire()
-        return list(plan_verdicts(plan))
+        steps = [step for step in plan.steps if not await self._is_small(step)]
+        return list(plan_verdicts(plan.model_copy(update={"steps": steps})))
+
+    async def _is_small(self, step: UpkeepStep) -> bool:
+        """Whether a step is the compaction of a table that is read fast as it is, with rows deleted or not."""
+        action, _, part = step.name.partition(" of ")
+        if action != COMPACTION:
+            return False
+        shape = await getattr(self._live.tables, part).stats()
+        return shape["total_bytes"] <= FREELY_BYTES and shape["fragment_stats"]["num_fragments"] < MANY_FRAGMENTS
 
     async def _writable(self) -> list[Finding]:
         path = self._live.ref.path
@@ -164,9 +183,11 @@ class Checks:
 
 
 async def _state_of(tables: Tables) -> DocumentState:
+    """The documents as they are, and then the other tables at least as new."""
     with anyio.fail_after(STALLED_SECONDS):
         found = await tables.documents.query().select(STATE_COLUMNS).to_arrow()
         version, uid = await tables.documents.version(), await tables.uid()
+        await tables.checkout_latest()
     return await anyio.to_thread.run_sync(lambda: DocumentState(found, version=version, uid=uid))
 
 

@@ -14,14 +14,15 @@ from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.verdicts import FIX, RESTORE, verdict
 
 VACUUM = "haiku-rag vacuum"
+COMPACTION = "compaction"
 STEPS = {
-    "old revisions": ("orphans", "{} belong to no document any more.", "No rows are left over."),
-    "old generations": ("old_generations", "{} is left over from a rebuild.", "No tables are left over."),
+    "old revisions": ("orphans", "These belong to no document any more: {}.", "No rows are left over."),
+    "old generations": ("old_generations", "These are left over from a rebuild: {}.", "No tables are left over."),
     "text indexes": ("text_indexes", "These full-text indexes are missing or outdated: {}.", "Text is indexed."),
     "lookup indexes": ("lookup_indexes", "These indexes are missing: {}.", "Ids and revisions are indexed."),
     "vector index": ("vector_index", "There is no fitting vector index over {}.", "No vector index is missing."),
     "index catch-up": ("index_coverage", "Indexes lack {}, so searches scan those.", "The indexes cover the rows."),
-    "compaction": ("fragments", "There is much to compact: {}.", "The tables are compact."),
+    COMPACTION: ("fragments", "There is much to compact: {}.", "The tables are compact."),
 }
 """For each step of upkeep the check that it makes when it is only planned, and what that says."""
 
@@ -29,7 +30,7 @@ STEPS = {
 def settings_verdict(layouts: Sequence[Layout]) -> Finding:
     """Whether exactly one generation of tables is the current one."""
     current = [layout for layout in layouts if layout.state in ("current", "sealed")]
-    trouble = f"{len(current)} generations of tables are current, and one should be." if len(current) != 1 else ""
+    trouble = "" if len(current) == 1 else f"One generation of tables has to be the current one, not {len(current)}."
     metrics = {layout.metric for layout in current} - {METRIC}
     if metrics:
         trouble = f"The metric is recorded as {', '.join(sorted(metrics))}, and vectors are compared by {METRIC}."
@@ -54,7 +55,9 @@ async def schema_verdicts(tables: Tables) -> list[Finding]:
         ),
         verdict(
             "vector_dimension",
-            f"Vectors have {width} dimensions and {tables.dimension} are recorded." if width != tables.dimension else "",
+            f"Vectors have {width} dimensions and {tables.dimension} are recorded."
+            if width != tables.dimension
+            else "",
             fine=f"Vectors have the recorded {tables.dimension} dimensions.",
             status="failed",
             remedy="haiku-rag rebuild --embed-only",
@@ -113,7 +116,7 @@ def tags_verdict(tags: Sequence[TagInfo]) -> Finding:
     broken = [tag.name for tag in tags if not tag.complete]
     trouble = "These tags are not complete and cannot be read." if broken else ""
     remedy = "haiku-rag tag delete NAME"
-    return verdict("tags", trouble, fine=f"{len(tags)} tags, each complete.", remedy=remedy, samples=broken)
+    return verdict("tags", trouble, fine=f"Every tag is complete, of {len(tags)}.", remedy=remedy, samples=broken)
 
 
 def _told(steps: Iterable[UpkeepStep]) -> str:
@@ -124,7 +127,7 @@ def doubled_verdicts(doubled: Sequence[str], shared: Sequence[str]) -> Iterator[
     """Passages that are there twice."""
     yield verdict(
         "duplicate_chunks",
-        f"{len(doubled)} documents have passages that are stored twice." if doubled else "",
+        f"Documents with passages that are stored twice: {len(doubled)}." if doubled else "",
         fine="No passage is stored twice.",
         status="failed",
         remedy=FIX,
@@ -133,9 +136,7 @@ def doubled_verdicts(doubled: Sequence[str], shared: Sequence[str]) -> Iterator[
     )
     yield verdict(
         "shared_chunk_ids",
-        f"{len(shared)} ids of passages are used by several documents, and are looked up in one of them."
-        if shared
-        else "",
+        f"Ids of passages that several documents use: {len(shared)}." if shared else "",
         fine="No two documents share the id of a passage.",
         remedy="haiku-rag rebuild --rechunk",
         samples=shared,

@@ -16,11 +16,23 @@ ENGINE_ERRORS: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError,
 CONFLICT_SIGNS = ("conflict", "concurrent writers")
 REASONS = (
     (CONFLICT_SIGNS, "other processes kept writing to it"),
+    (("api_key or oauth",), "lancedb.api_key is not set"),
+    (("badscheme",), "its endpoint is not https, and allow_http is not set in lancedb.storage_options"),
+    (
+        (
+            "no azure account",
+            "invalid access key:",
+            "service account file",
+            "known pattern",
+            "no object store provider",
+        ),
+        "lancedb.storage_options do not fit it",
+    ),
     (("not found", "no such file"), "a part of it is missing"),
     (("permission", "forbidden", "access denied", "read-only file system"), "permission was refused"),
-    (("credential", "unauthorized", "signature"), "the credentials were refused"),
+    (("credential", "unauthorized", "signature", "invalidaccesskey"), "the credentials were refused"),
     (("no space",), "the disk is full"),
-    (("timed out", "timeout", "connection", "dns"), "the store did not answer"),
+    (("timed out", "timeout", "connection", "dns", "retry limit"), "the store did not answer"),
 )
 
 

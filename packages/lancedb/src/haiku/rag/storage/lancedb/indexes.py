@@ -8,9 +8,16 @@ from typing import Any
 from haiku.rag.storage.lancedb.commits import committed
 from haiku.rag.storage.lancedb.garbage import PATIENCE_SECONDS
 from haiku.rag.storage.lancedb.tables import Tables
-from haiku.rag.storage.lancedb.text_index import TEXT_INDEXES, build_text_indexes, unfit_indexes
+from haiku.rag.storage.lancedb.text_index import (
+    IDENTIFIERS_INDEX,
+    TEXT_INDEX,
+    TEXT_INDEXES,
+    build_text_indexes,
+    unfit_indexes,
+)
 from haiku.rag.storage.lancedb.vector_index import VECTOR_INDEX, build_vector_index, is_outgrown, is_worthwhile
 
+FIRST = (TEXT_INDEX, VECTOR_INDEX, IDENTIFIERS_INDEX)
 MANY_DOCUMENTS = 10_000
 """Fewer documents are looked up by a scan in a millisecond or two."""
 SMALL_ROWS = 2_000
@@ -106,7 +113,7 @@ async def build_vectors(tables: Tables) -> None:
 
 
 async def lags(tables: Tables) -> list[Lag]:
-    """The indexes that do not cover all rows."""
+    """The indexes that do not cover all rows, those first that searches miss most."""
     builders = {(lookup.table.name, lookup.name): lookup.build for lookup in lookups(tables)} | {
         (tables.chunks.name, VECTOR_INDEX): partial(build_vectors, tables)
     }
@@ -127,4 +134,4 @@ async def lags(tables: Tables) -> list[Lag]:
             for index in await table.list_indices()
             if index.num_unindexed_rows and (table.name, index.name) in builders
         ]
-    return found
+    return sorted(found, key=lambda lag: FIRST.index(lag.index) if lag.index in FIRST else len(FIRST))

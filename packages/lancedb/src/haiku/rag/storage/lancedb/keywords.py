@@ -17,8 +17,12 @@ PHRASE = re.compile('(?<![0-9])"([^"]*)"')
 MOST_PHRASES = 64
 """Phrases beyond these are taken as words: each costs a lookup of its own."""
 SYMBOLS = "+#"
-WHOLE_NAME = 2.0
+WHOLE_NAME = 1.5
 """What a whole identifier counts beside its parts."""
+COMPOUND = re.compile(r"[^\W\d_]+(?:[-/]+[^\W\d_]+)+|(?:[^\W\d_]\.)+[^\W\d_]")
+"""Words such as `well-known`, `and/or` and `e.g`, which may be a name and in a sentence hardly are."""
+SENTENCE = 5
+"""From so many words on, a query is a sentence."""
 
 
 @lru_cache(maxsize=64)
@@ -37,7 +41,7 @@ def keyword_query(text: str, *, language: str | None) -> Any | None:
         phrases=[words(phrase) for phrase in phrases],
         required=" ".join(dict.fromkeys(marked)),
         optional=_without_stop_words(words(rest, particles=False), language),
-        names=identifiers(plain),
+        names=_names(plain),
     )
 
 
@@ -53,6 +57,14 @@ def _phrases_and_rest(text: str) -> tuple[list[str], str]:
 
     rest = PHRASE.sub(taken, text)
     return phrases, rest
+
+
+def _names(text: str) -> str:
+    """The identifiers worth a lookup; a sentence's compounds are not, as they cost time and rank worse."""
+    names = identifiers(text)
+    if not names or len(text.split()) < SENTENCE:
+        return names
+    return " ".join(name for name in names.split() if not COMPOUND.fullmatch(name))
 
 
 def _without_stop_words(text: str, language: str | None) -> str:

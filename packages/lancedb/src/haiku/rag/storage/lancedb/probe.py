@@ -31,8 +31,8 @@ CLEANING_SECONDS = 10.0
 NOT_PROBED = "Not asked whether the store keeps the first of two objects of one name; --probe does, by writing to it."
 KEPT = "The store keeps the first of two objects of one name."
 LOST = (
-    "The store lets a second writer overwrite the first one's object, so commits of several writers can be lost without "
-    "a word."
+    "The store lets a second writer overwrite the first one's object: commits of several writers can be lost without a "
+    "word."
 )
 REMEDY = "Use a store that honours conditional writes (If-None-Match), or let only one process write."
 

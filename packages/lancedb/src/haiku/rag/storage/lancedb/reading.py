@@ -54,20 +54,23 @@ async def chunks_of(
 ) -> list[Chunk]:
     """The live chunks with these ids, in this order, each with its document's facts.
 
-    `row_ids` says where they are in the table, None where that is not known.
+    `row_ids` says where they were in the table when they were looked up, None where that is not known. A document that
+    was rewritten since may have the same chunks in other rows.
     """
     if not chunk_ids:
         return []
-    if row_ids is None:
-        query = tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))).select(CHUNK_COLUMNS)
-        found = await fetched(query)
-    else:
-        found = await fetched(tables.chunks.take_row_ids(row_ids).select(CHUNK_COLUMNS), at_most=len(row_ids))
-    by_id = {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
+    by_id = {} if row_ids is None else await _live_rows(tables.chunks.take_row_ids(row_ids), state, len(row_ids))
+    if not by_id.keys() >= set(chunk_ids):
+        by_id = await _live_rows(tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))), state)
     wanted = [chunk for chunk in chunk_ids if chunk in by_id]
     places = [state.rows_by_revision[by_id[chunk]["revision"]] for chunk in wanted]
     documents = state.table.select(DOCUMENT_FACTS).take(pa.array(places, pa.int64())).to_pylist()
     return [_chunk(by_id[chunk], document) for chunk, document in zip(wanted, documents, strict=True)]
+
+
+async def _live_rows(query: Any, state: DocumentState, at_most: int | None = None) -> dict[str, dict[str, Any]]:
+    found = await fetched(query.select(CHUNK_COLUMNS), at_most=at_most)
+    return {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
 
 
 def _chunk(row: dict[str, Any], document: dict[str, Any]) -> Chunk:

@@ -31,7 +31,8 @@ async def _delete_older(tables: Tables, key: str, document_id: str) -> None:
     rows: list[dict[str, Any]] = sorted(found.to_pylist(), key=lambda row: (row["updated_at"], row["revision"]))
     for row in rows[:-1]:
         # By its place as well, for rows that are the same; another process that moves them makes this a conflict.
-        await tables.documents.delete(f"{condition} AND revision = {quoted(row['revision'])} AND _rowid = {row['_rowid']}")
+        which = f"revision = {quoted(row['revision'])} AND _rowid = {row['_rowid']}"
+        await tables.documents.delete(f"{condition} AND {which}")
 
 
 async def store_once(writer: Writer, parts: Parts, document_id: str) -> None:

@@ -36,6 +36,8 @@ CatchUp = Callable[[], Awaitable[None]]
 
 CATCH_UP_SECONDS = SEAL_SECONDS / 2
 """Writers wait for so long at most while the last changes are made in the staged generation, too."""
+CATCH_UP_TIMES = 5
+"""A writer that had begun when the seal was put on commits once more before it waits."""
 BY_REBUILD = "rebuild"
 """The job of a staged generation that a rebuild fills; restoring a tag stages one for a moment, too."""
 
@@ -137,10 +139,13 @@ class Staging(Generic[D]):
             return True
         if catch_up is None:
             return False
-        self._live.expire()
         with anyio.move_on_after(CATCH_UP_SECONDS):
-            await catch_up()
-        return await _same(tables, staged)
+            for _ in range(CATCH_UP_TIMES):
+                self._live.expire()
+                await catch_up()
+                if await _same(tables, staged):
+                    return True
+        return False
 
     async def _all_staged(self, settings: Any) -> list[Layout]:
         return [layout for layout in await layouts_now(settings, self._live.ref) if layout.state == "staged"]

@@ -17,12 +17,16 @@ from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.tables import Tables
 
 Numbers = NDArray[np.int64]
-ROWS_AT_ONCE = {DOCUMENTS: 64, CHUNKS: 1024, ITEMS: 4096, PICTURES: 4}
+MANY_ROWS = 1024
+WIDE_ROWS = 8
+"""So many rows with a picture or a whole text are held at once. A scan would read ahead by hundreds of megabytes."""
 STALLED_SECONDS = 60.0
 """A store that gives no batch for so long does not answer."""
 
 
 SAMPLES = 5
+FAULTS: tuple[type[Exception], ...] = (*ENGINE_ERRORS, KeyError)
+"""What reading raises, a column that is not there among it."""
 
 
 class Tally:
@@ -76,16 +80,15 @@ class Marks:
 
 @dataclass(kw_only=True)
 class Survey:
-    """What the rows hold. Rows whose revision no document of `state` names are only counted, in `dead`.
+    """What the rows hold; rows whose revision no document of `state` names are passed over.
 
-    `unreadable` says of a part why it could not be read to its end. `without_chunks` are documents with text, `garbled`,
-    `blurred` and `pointless` chunks whose details are no JSON, whose vector is not finite, or zero. `referred` are the
-    items that chunks refer to, `pictured` those that stand for a picture and nothing else.
+    `unreadable` says of a part why it could not be read to its end. `without_chunks` are documents with text;
+    `garbled`, `blurred` and `pointless` are chunks whose details are no JSON, whose vector is not finite, or zero.
+    `referred` are the items that chunks refer to, `pictured` those of chunks that are a picture and nothing else.
     """
 
     state: DocumentState
     unreadable: dict[str, str] = field(default_factory=dict)
-    dead: dict[str, int] = field(default_factory=dict)
     counts: Numbers = field(init=False)
     without_chunks: Tally = field(default_factory=Tally)
     garbled: Tally = field(default_factory=Tally)
@@ -103,18 +106,18 @@ class Survey:
 
     async def read(self, tables: Tables) -> None:
         """Read every table; one that cannot be read does not keep the others from being read."""
-        takers: dict[str, Callable[[pa.RecordBatch], None]] = {
-            DOCUMENTS: self.take_documents,
-            CHUNKS: self.take_chunks,
-            ITEMS: lambda batch: self._take_refs(ITEMS, batch, self.items),
-            PICTURES: lambda batch: self._take_refs(PICTURES, batch, self.pictures),
+        # With all of their columns: what is not read is not known to be there.
+        takers: dict[str, tuple[AsyncIterator[pa.RecordBatch], Callable[[pa.RecordBatch], None]]] = {
+            DOCUMENTS: (wide_rows(tables.documents), self.take_documents),
+            CHUNKS: (batches_of(tables.chunks.query(), MANY_ROWS), self.take_chunks),
+            ITEMS: (batches_of(tables.items.query(), MANY_ROWS), lambda batch: self._take_refs(batch, self.items)),
+            PICTURES: (wide_rows(tables.pictures), lambda batch: self._take_refs(batch, self.pictures)),
         }
-        for part, take in takers.items():
+        for part, (batches, take) in takers.items():
             try:
-                # With all of its columns: what is not read is not known to be there.
-                async for batch in batches_of(getattr(tables, part).query(), ROWS_AT_ONCE[part]):
+                async for batch in batches:
                     await anyio.to_thread.run_sync(take, batch)
-            except (*ENGINE_ERRORS, KeyError) as error:
+            except FAULTS as error:
                 self.unreadable[part] = failure_reason(error)
 
     def take_documents(self, batch: pa.RecordBatch) -> None:
@@ -125,7 +128,7 @@ class Survey:
 
     def take_chunks(self, batch: pa.RecordBatch) -> None:
         """Passages: how many, their ids, their vectors, and what they refer to."""
-        places = self._places(CHUNKS, batch)
+        places = self._places(batch)
         batch, places = batch.filter(pa.array(places >= 0)), places[places >= 0]
         self.counts += np.bincount(places, minlength=len(self.counts))
         ids = batch["id"].to_pylist()
@@ -135,7 +138,7 @@ class Survey:
 
     def note_suspects(self, batch: pa.RecordBatch, suspects: Numbers, places: dict[str, list[int]]) -> None:
         """The places of live chunks whose hash is among the suspects, by their ids."""
-        found = self._found(batch).tolist()
+        found = self._places(batch).tolist()
         ids = batch["id"].to_pylist()
         doubtful = np.isin(np.array([hash(identifier) for identifier in ids], np.int64), suspects).tolist()
         for identifier, place, doubted in zip(ids, found, doubtful, strict=True):
@@ -165,18 +168,13 @@ class Survey:
         self.referred.add_pairs(referred)
         self.pictured.add_pairs(pictured)
 
-    def _take_refs(self, part: str, batch: pa.RecordBatch, marks: Marks) -> None:
-        places = self._places(part, batch).tolist()
+    def _take_refs(self, batch: pa.RecordBatch, marks: Marks) -> None:
+        places = self._places(batch).tolist()
         pairs = zip(places, batch["ref"].to_pylist(), strict=True)
         marks.add_pairs([(place, ref) for place, ref in pairs if place >= 0])
 
-    def _places(self, part: str, batch: pa.RecordBatch) -> Numbers:
+    def _places(self, batch: pa.RecordBatch) -> Numbers:
         """The place of each row's document; -1 where none names its revision."""
-        places = self._found(batch)
-        self.dead[part] = self.dead.get(part, 0) + int((places < 0).sum())
-        return places
-
-    def _found(self, batch: pa.RecordBatch) -> Numbers:
         found = pc.fill_null(pc.index_in(batch["revision"], value_set=self._revisions), -1)
         places: Numbers = np.array(found, np.int64)
         return places
@@ -188,6 +186,19 @@ async def batches_of(query: Any, rows: int) -> AsyncIterator[pa.RecordBatch]:
         batches = aiter(await query.to_batches(max_batch_length=rows))
     while (batch := await _next(batches)) is not None:
         yield batch
+
+
+async def wide_rows(table: Any) -> AsyncIterator[pa.RecordBatch]:
+    """Every row of a table of wide ones, a few at a time."""
+    ids: list[Numbers] = [np.empty(0, np.int64)]
+    async for batch in batches_of(table.query().select(["revision"]).with_row_id(), MANY_ROWS):
+        ids.append(np.array(batch["_rowid"], np.int64))
+    row_ids = np.concatenate(ids)
+    for start in range(0, len(row_ids), WIDE_ROWS):
+        with anyio.fail_after(STALLED_SECONDS):
+            rows = await table.take_row_ids(row_ids[start : start + WIDE_ROWS].tolist()).to_arrow()
+        for batch in rows.combine_chunks().to_batches():
+            yield batch
 
 
 async def _next(batches: Any) -> pa.RecordBatch | None:
@@ -209,7 +220,7 @@ class Doubles:
         if not len(suspects):
             return cls()
         places: dict[str, list[int]] = {}
-        async for batch in batches_of(chunks.query().select(["id", "revision"]), ROWS_AT_ONCE[ITEMS]):
+        async for batch in batches_of(chunks.query().select(["id", "revision"]), MANY_ROWS):
             await anyio.to_thread.run_sync(survey.note_suspects, batch, suspects, places)
         within = {place for found in places.values() for place in found if found.count(place) > 1}
         shared = [identifier for identifier, found in places.items() if len(set(found)) > 1]

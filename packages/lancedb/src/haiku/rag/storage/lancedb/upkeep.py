@@ -65,7 +65,7 @@ class Upkeep:
     async def after_write(self) -> None:
         """See to the first text's index, and start the rest when enough commits or enough time have gone by."""
         self._commits += 1
-        if not self._text_is_seen_to:
+        if not self._text_is_seen_to and self._is_idle():
             await self._begin_with_text()
         now = time.monotonic()
         if self._is_idle() and self._storage.auto_vacuum and self._earliest <= now and self._is_due(now):
@@ -125,8 +125,6 @@ class Upkeep:
         return self._commits >= COMMITS_BETWEEN or now >= self._due
 
     async def _begin_with_text(self) -> None:
-        if not self._is_idle():
-            return
         self._task = asyncio.create_task(self._first_index())
         await asyncio.wait({self._task}, timeout=FIRST_INDEX_SECONDS)
 

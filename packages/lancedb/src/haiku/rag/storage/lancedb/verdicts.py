@@ -65,10 +65,10 @@ def row_verdicts(survey: Survey) -> Iterator[Finding]:
         yield _missing("picture_references", survey, survey.pictured.missing_from(survey.pictures), "pictures")
 
 
-_WITHOUT_CHUNKS = ("{} documents have text and no passages, so no search finds them.", "Every text has passages.")
-_GARBLED = ("{} passages have details that cannot be read.", "The details of every passage can be read.")
-_BLURRED = ("{} passages have a vector that is not finite.", "Every vector is finite.")
-_POINTLESS = ("{} passages have a vector of zeros, which no vector search finds.", "No vector is zero.")
+_WITHOUT_CHUNKS = ("Documents with text and without passages, which no search finds: {}.", "Every text has passages.")
+_GARBLED = ("Passages whose details cannot be read: {}.", "The details of every passage can be read.")
+_BLURRED = ("Passages with a vector that is not finite: {}.", "Every vector is finite.")
+_POINTLESS = ("Passages with a vector of zeros, which no vector search finds: {}.", "No vector is zero.")
 
 
 def _readable(survey: Survey) -> Finding:
@@ -90,8 +90,8 @@ def _documents(survey: Survey) -> Iterator[Finding]:
         shared = [row[same] for row in _sharing(table, same, other)]
         yield verdict(
             check,
-            f"{len(shared)} times several documents have one {what}." if shared else "",
-            fine=f"No two documents have one {what}.",
+            f"Values that several documents have as their {what}: {len(shared)}." if shared else "",
+            fine=f"No two documents have the same {what}.",
             status="failed",
             remedy=ADD_AGAIN,
             samples=shared,
@@ -99,7 +99,7 @@ def _documents(survey: Survey) -> Iterator[Finding]:
     doubled = stored_twice(table)
     yield verdict(
         "duplicate_documents",
-        f"{len(doubled)} documents are stored more than once." if doubled else "",
+        f"Documents that are stored more than once: {len(doubled)}." if doubled else "",
         fine="No document is stored twice.",
         status="failed",
         remedy=FIX,
@@ -109,7 +109,7 @@ def _documents(survey: Survey) -> Iterator[Finding]:
     wrong = _wrong_keys(table)
     yield verdict(
         "document_keys",
-        f"{len(wrong)} documents have a key that is not that of their URI or id." if wrong else "",
+        f"Documents whose key is not that of their URI or id: {len(wrong)}." if wrong else "",
         fine="Every document's key is that of its URI or id.",
         status="failed",
         remedy=ADD_AGAIN,
@@ -143,7 +143,7 @@ def _wrong_keys(table: pa.Table) -> list[str]:
 def _chunk_counts(survey: Survey) -> Finding:
     expected = np.array(survey.state.table["chunk_count"], np.int64)
     places = np.flatnonzero(survey.counts != expected)
-    trouble = f"{len(places)} documents have another number of passages than they were written with."
+    trouble = f"Documents with another number of passages than they were written with: {len(places)}."
     return verdict(
         "chunk_counts",
         trouble if len(places) else "",
@@ -155,7 +155,7 @@ def _chunk_counts(survey: Survey) -> Finding:
 
 
 def _missing(check: str, survey: Survey, places: Numbers, what: str) -> Finding:
-    trouble = f"{len(places)} documents have passages that refer to {what} which are not there."
+    trouble = f"Documents with passages that refer to {what} which are not there: {len(places)}."
     return verdict(
         check,
         trouble if len(places) else "",
@@ -167,4 +167,3 @@ def _missing(check: str, survey: Survey, places: Numbers, what: str) -> Finding:
 
 def _ids(survey: Survey, places: Numbers) -> list[str]:
     return [survey.state.ids[place] for place in places[:SAMPLES].tolist()]
-

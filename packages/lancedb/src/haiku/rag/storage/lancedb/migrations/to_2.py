@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from haiku.rag.storage.lancedb.commits import committed
+from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, is_conflict
 from haiku.rag.storage.lancedb.table_tags import tag_versions
 from haiku.rag.storage.lancedb.tables import table_names
 from haiku.rag.storage.lancedb.text import identifiers, searchable
@@ -103,13 +104,29 @@ async def _fill(filled: Any, tables: Sequence[Any], prepare: Prepare) -> None:
 
 async def _switch(connection: Any, chunks: str) -> bool:
     """Overwrite the settings; False where another process has been first."""
-    settings = await connection.open_table(SETTINGS)
-    (row, *_) = (await settings.query().to_arrow()).to_pylist()
-    settings.close()
+    row = await _settings_row(connection)
     if row["schema_version"] != 1:
         return False
-    (await connection.create_table(SETTINGS, data=_settings(row, chunks), mode="overwrite")).close()
+    try:
+        (await connection.create_table(SETTINGS, data=_settings(row, chunks), mode="overwrite")).close()
+    except ENGINE_ERRORS as error:
+        return await _is_second(connection, error)
     return True
+
+
+async def _is_second(connection: Any, error: Exception) -> bool:
+    """False where the engine refused the settings because another process has been first."""
+    if is_conflict(error) and (await _settings_row(connection))["schema_version"] != 1:
+        return False
+    raise error
+
+
+async def _settings_row(connection: Any) -> dict[str, Any]:
+    settings = await connection.open_table(SETTINGS)
+    rows = (await settings.query().to_arrow()).to_pylist()
+    settings.close()
+    row: dict[str, Any] = rows[0]
+    return row
 
 
 async def sweep(connection: Any) -> None:
@@ -120,14 +137,27 @@ async def sweep(connection: Any) -> None:
     used = {name for row in rows for name in json.loads(row["tables"]).values()}
     for name in await table_names(connection) - used:
         if name == CHUNKS or (FILLED.fullmatch(name) and await _is_abandoned(connection, name)):
-            await connection.drop_table(name, ignore_missing=True)
+            await _drop(connection, name)
+
+
+async def _drop(connection: Any, name: str) -> None:
+    try:
+        await connection.drop_table(name, ignore_missing=True)
+    except ENGINE_ERRORS:
+        # Another run may be dropping it as well: then it is gone all the same.
+        if name in await table_names(connection):
+            raise
 
 
 async def _is_abandoned(connection: Any, name: str) -> bool:
-    table = await connection.open_table(name)
-    newest = max(entry["timestamp"] for entry in await table.list_versions())
+    try:
+        table = await connection.open_table(name)
+        moments = [entry["timestamp"] for entry in await table.list_versions()]
+    except ENGINE_ERRORS:
+        # Its own run is making it or dropping it.
+        return False
     table.close()
-    return bool(newest.astimezone(UTC) < datetime.now(UTC) - ABANDONED_AFTER)
+    return bool(moments) and bool(max(moments).astimezone(UTC) < datetime.now(UTC) - ABANDONED_AFTER)
 
 
 async def _copy_newest(documents: Any, chunks: Any, filled: Any, copied: set[str]) -> None:
