@@ -22,7 +22,7 @@ from haiku.rag.errors import ConfigMismatchError
 
 VICTIM = Path(__file__).with_name("victim.py")
 State = dict[str, str]
-JOBS = ("add", "update", "delete")
+JOBS = ("add", "update", "delete", "vacuum", "tag", "rebuild")
 MODELS = ("words-a", "words-b")
 LONGEST_S = {"add": 0.5, "update": 0.5, "delete": 0.5, "vacuum": 0.8, "tag": 0.8, "rebuild": 1.5}
 

@@ -84,11 +84,7 @@ async def verify(location: Path, expected: harness.Expected, *, deep: bool) -> N
         expected.states = [state]
         if deep:
             await harness.parts_whole(client)
-        tags = {
-            tag.name: tag
-            for tag in (await client.tags() if hasattr(client, "tags") else [])
-            if not tag.name.startswith("before-restore-")
-        }
+        tags = {tag.name: tag for tag in await client.tags() if not tag.name.startswith("before-restore-")}
     finally:
         await client.aclose()
     complete = {name for name, tag in tags.items() if tag.complete}

@@ -105,7 +105,7 @@ class Victim:
         tell(done=True)
 
     async def tag(self) -> None:
-        known = [tag.name for tag in await self.client.tags() if tag.complete]
+        known = [tag.name for tag in await self.client.tags() if tag.complete and tag.name.startswith("tag-")]
         if len(known) > 3:
             tell(begin="untag", tag=known[0])
             await self.client.delete_tag(known[0])
@@ -146,8 +146,7 @@ async def main(location: str, model: str, seed: int, job: str) -> None:
     tell(ready=True)
     sys.stdin.readline()
     scope = HaikuRAG(config=configured)._scope
-    more = {"any_embedding": True} if job == "rebuild" else {}
-    async with HaikuRAG.over(scope, configured, **more) as client:
+    async with HaikuRAG.over(scope, configured, any_embedding=job == "rebuild") as client:
         if job.startswith("upsert:"):
             await upsert(client, seed, float(job.partition(":")[2]))
             return

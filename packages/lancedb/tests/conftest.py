@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import runpy
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import timedelta
@@ -146,3 +147,50 @@ def worker_environment() -> dict[str, str]:
     """The environment in which a child process imports what this one does, and is not measured itself."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
     return {**own, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+
+
+@pytest.fixture(scope="session")
+def s3_module() -> dict[str, Any]:
+    """What `s3_server.py` defines: loaded by the tests that need it, for its imports take seconds."""
+    return runpy.run_path(str(Path(__file__).with_name("s3_server.py")))
+
+
+@pytest.fixture(scope="session")
+def s3_server(s3_module: dict[str, Any]) -> Iterator[Any]:
+    """An S3 server that does as it should."""
+    server = s3_module["Server"]()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def careless_server(s3_module: dict[str, Any]) -> Iterator[Any]:
+    """An S3 server that ignores the condition of conditional writes."""
+    server = s3_module["Server"](careless=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3_server: Any) -> Iterator[Any]:
+    """The servers' bucket, which is one: empty at first."""
+    s3_server.bucket.empty()
+    yield s3_server.bucket
+    s3_server.bucket.empty()
+
+
+@pytest.fixture
+def engine_of(s3_module: dict[str, Any], bucket: Any) -> Callable[..., LanceDBStorage]:  # noqa: ARG001 - emptied by it
+    """Makes an engine for the S3 server at an endpoint."""
+
+    def engine(endpoint: str, **options: str) -> LanceDBStorage:
+        section = {"storage_options": {**s3_module["options"](endpoint), **options}}
+        return LanceDBStorage(LanceDBSettings.model_validate({**section, "read_consistency_interval_seconds": 0}))
+
+    return engine
+
+
+@pytest.fixture
+def s3_engine(s3_server: Any, engine_of: Callable[..., LanceDBStorage]) -> LanceDBStorage:
+    """An engine for the S3 server that does as it should."""
+    return engine_of(s3_server.endpoint)

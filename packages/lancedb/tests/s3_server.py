@@ -49,7 +49,7 @@ class Server:
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         self.bucket = Bucket(self.endpoint)
 
-    def refuse_writes(self, refused: bool = True) -> None:
+    def refuse_writes(self, *, refused: bool = True) -> None:
         """Answer every write with 403 from now on."""
         self._refuses_writes = refused
 
@@ -61,7 +61,7 @@ class Server:
     def _answer(self, environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if self._careless:
             environment.pop("HTTP_IF_NONE_MATCH", None)
-        if self._refuses_writes and environment["REQUEST_METHOD"] != "GET" and environment["REQUEST_METHOD"] != "HEAD":
+        if self._refuses_writes and environment["REQUEST_METHOD"] not in ("GET", "HEAD"):
             start("403 Forbidden", [("Content-Type", "application/xml")])
             return [f"<Error><Code>AccessDenied</Code><RequestId>{uuid4()}</RequestId></Error>".encode()]
         return self._app(environment, start)

@@ -81,10 +81,11 @@ async def test_a_probe_that_is_cancelled_cleans_up(open_database, s3_engine, buc
     assert bucket.keys() == before
 
 
-async def test_a_store_that_cannot_be_written_is_a_warning_without_its_location(open_database, engine_of, flaky_server):
-    database = await open_database(LOCATION, engine=engine_of(flaky_server.endpoint))
-    flaky_server.refuse_writes()
+async def test_a_store_that_cannot_be_written_is_a_warning_without_its_location(open_database, s3_engine, s3_server):
+    database = await open_database(LOCATION, engine=s3_engine)
+    s3_server.refuse_writes()
     finding = await put_if_absent(database, probe=True)
+    s3_server.refuse_writes(refused=False)
     assert (finding.status, finding.remedy) == ("warning", "haiku-rag doctor --probe")
     assert "permission was refused" in finding.message
     assert "bucket" not in finding.message

@@ -27,14 +27,6 @@ class TextIndex:
     config: dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Coverage:
-    """How many rows an index covers, and how many it does not: a search scans those."""
-
-    indexed: int
-    unindexed: int
-
-
 def engine_language(language: str | None) -> str:
     """A language as the engine names it; without one it is named English and not used."""
     return (language or "english").capitalize()
@@ -101,12 +93,3 @@ async def _build(chunks: Any, index: TextIndex) -> None:
     from lancedb.index import FTS
 
     await chunks.create_index(index.column, config=FTS(**index.config), replace=True, name=index.name)
-
-
-async def text_coverage(chunks: Any) -> dict[str, Coverage | None]:
-    """How far each index reaches, None for one that is not there."""
-    stats = {name: await chunks.index_stats(name) for name in TEXT_INDEXES}
-    return {
-        name: None if found is None else Coverage(indexed=found.num_indexed_rows, unindexed=found.num_unindexed_rows)
-        for name, found in stats.items()
-    }
