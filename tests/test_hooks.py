@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from haiku.rag.client import DatabaseScope, HaikuRAG
+from haiku.rag.client import DatabaseScope, HaikuRAG, examine
 from haiku.rag.config import AppConfig, Section
-from haiku.rag.contracts import DatabaseRef, FusionContext, SourceContent
+from haiku.rag.contracts import DatabaseRef, Finding, FusionContext, SourceContent
 from haiku.rag.errors import ConversionError, HaikuRagError, PluginError, SourceUnavailableError
 from haiku.rag.federation import ScopeSelector, SearchPlan, SearchRequest
 from haiku.rag.models import Document, DocumentImport, ParsedDocument, SearchReport, SearchResults
@@ -330,8 +330,18 @@ def test_haiku_rag_register_screen_adds_the_class() -> None:
     assert registered(ScreenRecord(name="thing", summary="s", factory=f"{HERE}:NeverImported")) is NeverImported
 
 
-def test_haiku_rag_register_health_check_adds_the_function() -> None:
-    assert registered(HealthCheckRecord(name="thing", summary="s", factory="json:loads")) is json.loads
+async def is_tea_ready(config: AppConfig) -> Sequence[Finding]:
+    """A check of a plugin's own."""
+    return [Finding(check="tea", status="warning", message=f"It is cold, and {config.search.limit} cups are wanted.")]
+
+
+async def test_haiku_rag_register_health_check_adds_a_check_to_doctor() -> None:
+    tea = Registering(HealthCheckRecord(name="tea", summary="s", factory=f"{HERE}:is_tea_ready"))
+    config = testing_config({}, memory_plugin, tea)
+    report = await examine(DatabaseScope.resolve(config, database_path="/none.memory"), config)
+    assert [finding.message for finding in report.findings if finding.check == "tea"] == [
+        "It is cold, and 5 cups are wanted."
+    ]
 
 
 class TeaSection(Section):

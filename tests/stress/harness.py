@@ -137,6 +137,17 @@ async def open_reader(location: Path, tag: str | None = None) -> HaikuRAG:
     raise AssertionError("the database opens with neither embedding")
 
 
+async def recorded(location: Path) -> str:
+    """The model that the database records."""
+    client = await open_reader(location)
+    try:
+        identity = (await client.info()).identity
+        assert identity is not None
+        return identity.model
+    finally:
+        await client.aclose()
+
+
 async def seen(client: HaikuRAG) -> State:
     """The state of the database, every document whole, or an assertion fails."""
     documents = await client.list_documents(include_content=True)

@@ -59,20 +59,9 @@ async def test_killed_at_random_points_every_document_is_whole_old_or_new(
     for number, job in enumerate(plan):
         if job == "rebuild":
             model = harness.MODELS[number % 2]
-        process = victims.start(model if job == "rebuild" else await recorded(location), number, job)
+        process = victims.start(model if job == "rebuild" else await harness.recorded(location), number, job)
         expected.follow(iter(harness.killed(process, harness.delay_of(job, rng))))
         await verify(location, expected, deep=number % 10 == 0 or number == len(plan) - 1)
-
-
-async def recorded(location: Path) -> str:
-    """The model that the database records."""
-    client = await harness.open_reader(location)
-    try:
-        identity = (await client.info()).identity
-        assert identity is not None
-        return identity.model
-    finally:
-        await client.aclose()
 
 
 async def verify(location: Path, expected: harness.Expected, *, deep: bool) -> None:

@@ -22,6 +22,7 @@ import harness
 import victim
 
 from haiku.rag.client import HaikuRAG
+from haiku.rag.models import SearchType
 
 SECONDS = 3 * int(os.environ.get("HAIKU_RAG_STRESS", "1"))
 """How long writers write: 3 in the tests, 30 under stress."""
@@ -99,38 +100,29 @@ async def test_a_reader_meets_no_error_and_no_half_document_while_another_proces
         for number in range(10_000):
             job = rng.choice(harness.JOBS)
             if job == "rebuild":
-                model = harness.MODELS[0] if model != harness.MODELS[0] else harness.MODELS[1]
+                model = harness.MODELS[number % 2]
+            # Restoring and rebuilding may bring vectors of another model, with which the reader's cannot be compared.
+            stays = job not in {"rebuild", "tag"} and model == harness.MODELS[0]
             process = victims.start(model, number, job)
             await anyio.to_thread.run_sync(harness.go, process)
             draining = drained(process)
             stop = time.monotonic() + (5.0 if job == "rebuild" else 0.6)
             while time.monotonic() < stop and process.poll() is None:
-                await whole(reader)
+                await whole(reader, "vector" if stays else "fts")
                 checks += 1
             if process.poll() is None:
                 process.kill()
             await anyio.to_thread.run_sync(process.wait)
             draining.join()
-            if job == "rebuild":
-                model = await recorded(location)
+            model = await harness.recorded(location)
             if time.monotonic() > until:
                 break
     assert checks > 5
 
 
-async def recorded(location: Path) -> str:
-    client = await harness.open_reader(location)
-    try:
-        identity = (await client.info()).identity
-        assert identity is not None
-        return identity.model
-    finally:
-        await client.aclose()
-
-
-async def whole(reader: HaikuRAG) -> None:
+async def whole(reader: HaikuRAG, kind: SearchType) -> None:
     """Every hit of one search belongs to a document of which all passages were found, of one version."""
-    hits = await reader.search("part0 part1 part2", 500, search_type="vector")
+    hits = await reader.search("part0 part1 part2", 500, search_type=kind)
     versions: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for hit in hits:

@@ -151,6 +151,7 @@ def test_what_a_database_does_not_record_is_not_shown() -> None:
         "chunks: 0",
         "size: 2.3 MB",
         "embedding: not recorded",
+        "language: none, words are not stemmed",
         "index text: ready",
     ]
 

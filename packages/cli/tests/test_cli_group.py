@@ -156,7 +156,7 @@ def test_the_group_is_extended_and_mounted(shell: Any, stranger: Any) -> None:
 def test_an_unknown_command_says_what_was_meant(shell: Any) -> None:
     result = shell("serach", "x")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: no command 'serach'. Known: add, add-src, delete, ")
+    assert result.stderr.startswith("Error: no command 'serach'. Known: add, add-src, create-index, delete, ")
     assert result.stderr.endswith("Did you mean 'search'?\n")
 
 

@@ -8,7 +8,7 @@ import anyio
 import numpy as np
 import pytest
 
-from haiku.rag.client import DatabaseScope, HaikuRAG, migrate, pending_migrations
+from haiku.rag.client import DatabaseScope, HaikuRAG, RebuildMode, migrate, pending_migrations
 from haiku.rag.config import AppConfig
 from haiku.rag.contracts import CheckedDatabase, DatabaseRef, OpenMode
 from haiku.rag.errors import (
@@ -173,7 +173,7 @@ async def test_a_tag_from_before_a_rebuild_brings_its_embedding_back(name: str, 
     other = config(name, embeddings={"model": {"provider": "hash", "vector_dim": 16}})
     async with HaikuRAG(config=other, any_embedding=True) as client:
         await client.create_tag("old")
-        assert [step.outcome async for step in client.rebuild("embed-only")] == ["rebuilt", "rebuilt"]
+        assert [step.outcome async for step in client.rebuild(RebuildMode.EMBED_ONLY)] == ["rebuilt", "rebuilt"]
         assert [entry.operation for entry in await client.history()] == ["rebuild", "write", "write"]
         await client.restore_tag("old")
     recorded = server.states[PLACE].identity

@@ -180,7 +180,7 @@ def bucket(s3_server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def engine_of(s3_module: dict[str, Any], bucket: Any) -> Callable[..., LanceDBStorage]:  # noqa: ARG001 - emptied by it
+def engine_of(s3_module: dict[str, Any], bucket: Any) -> Callable[..., LanceDBStorage]:
     """Makes an engine for the S3 server at an endpoint."""
 
     def engine(endpoint: str, **options: str) -> LanceDBStorage:

@@ -1,7 +1,8 @@
 """A real S3 server over HTTP for the tests, which can be told to misbehave."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -21,19 +22,19 @@ class Bucket:
         self._client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **KEYS)
         self._client.create_bucket(Bucket=NAME)
 
-    def keys(self) -> set[str]:
+    def objects(self) -> set[str]:
         """The names of all objects."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=NAME)
         return {entry["Key"] for page in pages for entry in page.get("Contents", [])}
 
     def bytes(self) -> bytes:
         """Everything that is stored, names included."""
-        bodies = [self._client.get_object(Bucket=NAME, Key=key)["Body"].read() for key in sorted(self.keys())]
-        return b"".join([*(key.encode() for key in sorted(self.keys())), *bodies])
+        bodies = [self._client.get_object(Bucket=NAME, Key=key)["Body"].read() for key in sorted(self.objects())]
+        return b"".join([*(key.encode() for key in sorted(self.objects())), *bodies])
 
     def empty(self) -> None:
         """Remove everything."""
-        for key in self.keys():
+        for key in self.objects():
             self._client.delete_object(Bucket=NAME, Key=key)
 
 
@@ -49,9 +50,12 @@ class Server:
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         self.bucket = Bucket(self.endpoint)
 
-    def refuse_writes(self, *, refused: bool = True) -> None:
-        """Answer every write with 403 from now on."""
-        self._refuses_writes = refused
+    @contextmanager
+    def refusing_writes(self) -> Iterator[None]:
+        """Answer every write with 403 meanwhile."""
+        self._refuses_writes = True
+        yield
+        self._refuses_writes = False
 
     def stop(self) -> None:
         """End it."""

@@ -23,9 +23,9 @@ async def put_if_absent(database, **options):
 
 async def test_a_store_that_honours_conditional_writes_passes_and_no_scratch_is_left(open_database, s3_engine, bucket):
     database = await open_database(LOCATION, engine=s3_engine)
-    before = bucket.keys()
+    before = bucket.objects()
     assert (await put_if_absent(database, probe=True)).status == "ok"
-    assert bucket.keys() == before
+    assert bucket.objects() == before
 
 
 async def test_a_store_that_ignores_conditional_writes_fails(open_database, engine_of, careless_server, make):
@@ -34,17 +34,17 @@ async def test_a_store_that_ignores_conditional_writes_fails(open_database, engi
     finding = await put_if_absent(database, probe=True)
     assert finding.status == "failed"
     assert "overwrite" in finding.message
-    assert not any("probe-" in key for key in careless_server.bucket.keys())
+    assert not any("probe-" in key for key in careless_server.bucket.objects())
 
 
 async def test_without_being_asked_nothing_is_probed(open_database, s3_engine, bucket):
     await open_database(LOCATION, engine=s3_engine)
-    before = bucket.keys()
+    before = bucket.objects()
     reader = await open_database(LOCATION, engine=s3_engine, mode=OpenMode.READ)
     finding = await put_if_absent(reader)
     assert finding.status == "ok"
     assert "--probe" in finding.message
-    assert bucket.keys() == before
+    assert bucket.objects() == before
 
 
 async def test_a_local_folder_is_not_probed(database):
@@ -67,7 +67,7 @@ async def test_scratch_of_a_probe_that_was_killed_is_removed_and_that_of_another
 
 async def test_a_probe_that_is_cancelled_cleans_up(open_database, s3_engine, bucket, monkeypatch):
     database = await open_database(LOCATION, engine=s3_engine)
-    before = bucket.keys()
+    before = bucket.objects()
     with anyio.CancelScope() as scope:
 
         async def cancelling(connection, name):
@@ -78,14 +78,13 @@ async def test_a_probe_that_is_cancelled_cleans_up(open_database, s3_engine, buc
         monkeypatch.setattr(probe, "_drop", cancelling)
         await database.check(fix=False, probe=True)
     assert scope.cancelled_caught
-    assert bucket.keys() == before
+    assert bucket.objects() == before
 
 
 async def test_a_store_that_cannot_be_written_is_a_warning_without_its_location(open_database, s3_engine, s3_server):
     database = await open_database(LOCATION, engine=s3_engine)
-    s3_server.refuse_writes()
-    finding = await put_if_absent(database, probe=True)
-    s3_server.refuse_writes(refused=False)
+    with s3_server.refusing_writes():
+        finding = await put_if_absent(database, probe=True)
     assert (finding.status, finding.remedy) == ("warning", "haiku-rag doctor --probe")
     assert "permission was refused" in finding.message
     assert "bucket" not in finding.message

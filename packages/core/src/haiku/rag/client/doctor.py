@@ -95,7 +95,9 @@ class Examination:
     async def _unopened(self, error: HaikuRagError | None) -> Finding:
         message, remedy = str(error), _remedy(error)
         if isinstance(error, MigrationRequiredError):
-            steps = await attempt(self.session.kernel, self.ref, self._migrations, timeout_s=inf)
+            steps = await attempt(
+                self.session.kernel, self.ref, self._migrations, timeout_s=self.session.config.search.timeout_s
+            )
             message = " ".join([message, *(steps.value or [])])
         return Finding(check="database", status="failed", message=message, remedy=remedy)
 
@@ -137,6 +139,8 @@ class Examination:
 
 def _remedy(error: HaikuRagError | None) -> str:
     """The command that the message ends with."""
+    if isinstance(error, MigrationRequiredError):
+        return "haiku-rag migrate"
     return str(error).partition(" with: ")[2].rstrip(".")
 
 

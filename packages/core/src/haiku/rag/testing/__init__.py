@@ -17,7 +17,22 @@ Install with `haiku-rag-core[testing]`. Nothing here is an entry point.
 import pytest
 
 _SUITES = ("chunker", "converter", "embedder", "fusion", "reranker", "source", "storage")
+_CLAUSES = (
+    "concurrency",
+    "conditions",
+    "filters",
+    "fixtures",
+    "maintenance",
+    "opening",
+    "rebuild",
+    "search",
+    "tags",
+    "text",
+    "versions",
+    "writing",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))
+pytest.register_assert_rewrite(*(f"{__name__}.storage_{part}" for part in _CLAUSES))
 
 from haiku.rag.testing.chunker import ChunkerContract  # noqa: E402 - assertions are rewritten from here on
 from haiku.rag.testing.converter import ConverterContract  # noqa: E402

@@ -13,7 +13,6 @@ from haiku.rag.cli.masking import masked_url
 from haiku.rag.cli.options import database_option, json_option
 from haiku.rag.cli.output import one_line, print_json, print_text
 from haiku.rag.cli.runner import run
-from haiku.rag.errors import ReadOnlyError
 
 if TYPE_CHECKING:
     from haiku.rag.client import DoctorReport
@@ -34,9 +33,7 @@ def command(invocation: Invocation, database_path: str | None, *, fix: bool, pro
     """
     from haiku.rag.client import examine
 
-    if invocation.read_only and (fix or probe):
-        raise ReadOnlyError("--fix and --probe write, and --read-only was given. Leave --read-only out.")
-    scope = invocation.one("doctor", database_path)
+    scope = invocation.live("doctor", database_path, writes=fix or probe)
     report = run(lambda: examine(scope, invocation.config, fix=fix, probe=probe))
     _show(scope.databases[0], report, as_json=as_json)
     if report.failed:

@@ -28,6 +28,7 @@ REASONS = (
         ),
         "lancedb.storage_options do not fit it",
     ),
+    (("nosuchbucket", "containernotfound"), "its bucket does not exist"),
     (("not found", "no such file"), "a part of it is missing"),
     (("permission", "forbidden", "access denied", "read-only file system"), "permission was refused"),
     (("credential", "unauthorized", "signature", "invalidaccesskey"), "the credentials were refused"),
