@@ -34,4 +34,5 @@ async def main(location: str, endpoint: str, job: str, author: str, count: int) 
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:5], int(sys.argv[5])))
+    where, endpoint, job, author, count = sys.argv[1:]
+    asyncio.run(main(where, endpoint, job, author, int(count)))

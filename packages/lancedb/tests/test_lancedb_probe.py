@@ -83,6 +83,8 @@ async def test_a_probe_that_is_cancelled_cleans_up(open_database, s3_engine, buc
 
 async def test_a_store_that_cannot_be_written_is_a_warning_without_its_location(open_database, s3_engine, s3_server):
     database = await open_database(LOCATION, engine=s3_engine)
+    left = probe.PREFIX + new_revision(time.time_ns() - 2 * probe.LEFT_BEHIND_NS)
+    await database._connection.create_table(left, schema=probe.SCRATCH)
     with s3_server.refusing_writes():
         finding = await put_if_absent(database, probe=True)
     assert (finding.status, finding.remedy) == ("warning", "haiku-rag doctor --probe")

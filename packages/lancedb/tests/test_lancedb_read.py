@@ -196,25 +196,105 @@ async def test_vectors_beyond_the_budget_are_scanned_and_the_budget_is_given_bac
     one = await open_database(tmp_path / "one", engine=engine)
     two = await open_database(tmp_path / "two", engine=engine)
     for database in (one, two):
-        await database.write([make("a.md", *map(str, range(20_000)))])
+        await database.write([make("a.md", *map(str, range(5_000)))])
     asked = CandidateQuery(search_type="vector", depth=5, vector=np.ones(8, np.float32))
     first, second = await one.search(asked), await two.search(asked)
     assert first["similarity"].to_pylist() == pytest.approx(second["similarity"].to_pylist(), abs=1e-6)
-    assert (one._vectors._memory is None, two._vectors._memory is None) == (False, True)
+    assert [database._vectors._held.memory is None for database in (one, two)] == [False, True]
     await one.close()
     await two.write([make("b.md")])
     await two.search(asked)
-    assert two._vectors._memory is not None
+    assert two._vectors._held.memory is not None
 
 
-async def test_a_large_table_is_scanned_until_its_vectors_are_asked_for_often_enough(open_database, make, monkeypatch):
+def holds_vectors(database):
+    held = database._vectors._held
+    return held is not None and held.memory is not None and held.state is database._live._state
+
+
+async def test_a_large_table_is_asked_until_its_vectors_are_wanted_often_enough(open_database, make, monkeypatch):
     monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.LARGE_BYTES", 0)
     database = await open_database()
     asked = CandidateQuery(search_type="vector", depth=5, vector=np.ones(8, np.float32))
     for turn in range(2):
         await database.write([make(f"{turn}.md", "one", "two")])
-        held = []
-        for _ in range(4):
-            assert (await database.search(asked)).num_rows == 2 * (turn + 1)
-            held.append(database._vectors._state is database._live._state)
-        assert held == [False, False, True, True]
+        found = []
+        for search in range(4):
+            found.append((await database.search(asked)).drop_columns("vector_rank"))
+            if search == 2:
+                await database._vectors._loading
+            assert holds_vectors(database) is (search >= 2)
+        assert found[0].num_rows == 2 * (turn + 1)
+        assert all(table.equals(found[0]) for table in found)
+
+
+async def test_vectors_that_cannot_be_read_beside_the_searches_are_done_without(open_database, make, monkeypatch):
+    monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.LARGE_BYTES", 0)
+    database = await open_database()
+    await database.write([make("a.md", "one", "two")])
+
+    async def broken(*_):
+        raise OSError
+
+    monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.read_memory", broken)
+    asked = CandidateQuery(search_type="vector", depth=5, vector=np.ones(8, np.float32))
+    for _ in range(5):
+        assert (await database.search(asked)).num_rows == 2
+        await asyncio.sleep(0)
+    assert not holds_vectors(database)
+    assert database._vectors._budget._free == 512 << 20
+
+
+async def test_closing_ends_the_reading_of_vectors(open_database, make, monkeypatch):
+    monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.LARGE_BYTES", 0)
+    database = await open_database()
+    await database.write([make("a.md", "one", "two")])
+    asked = CandidateQuery(search_type="vector", depth=5, vector=np.ones(8, np.float32))
+    for _ in range(3):
+        await database.search(asked)
+    loading = database._vectors._loading
+    await database.close()
+    assert loading.done()
+    assert database._vectors._budget._free == 512 << 20
+
+
+async def test_where_rows_are_is_known_after_a_few_text_searches_and_changes_nothing(open_database, make):
+    database = await open_database()
+    for turn in range(3):
+        await database.write([make(f"{number}.md", f"alpha {number} {turn}") for number in range(5)])
+        found = [await database.search(ALPHA) for _ in range(4)]
+        assert all(table.equals(found[0]) for table in found)
+        assert found[0].num_rows == 5
+        assert database._vectors._held.rows is not None
+        assert database._vectors._held.memory is None
+
+
+async def test_rows_without_room_in_memory_are_looked_up_in_the_table(open_database, make):
+    database = await open_database(engine=LanceDBStorage(LanceDBSettings(vector_memory_mb=0)))
+    await database.write([make("a.md", "alpha one", "alpha two")])
+    for _ in range(4):
+        found = await database.search(ALPHA)
+        assert len(await database.chunks_by_id(found["chunk_id"].to_pylist())) == 2
+    assert database._vectors._held.rows is None
+
+
+@pytest.mark.parametrize("memory", [0, 512])
+async def test_what_is_in_memory_is_right_after_a_compaction_by_another_process(open_database, location, make, memory):
+    engine = LanceDBStorage(LanceDBSettings(read_consistency_interval_seconds=0, vector_memory_mb=memory))
+    reader = await open_database(engine=engine)
+    for number in range(6):
+        await reader.write([make(f"{number}.md", f"alpha {number}", f"beta {number}")])
+    await reader.write([make("2.md", "alpha anew")])
+    asked = CandidateQuery(search_type="hybrid", depth=50, text="alpha", vector=np.ones(8, np.float32))
+    before = [await reader.search(asked) for _ in range(4)][-1]
+    connection = await lancedb.connect_async(location)
+    chunks = await connection.open_table("chunks")
+    await chunks.delete("content = 'alpha 2' OR content = 'beta 2'")
+    await chunks.optimize(cleanup_older_than=timedelta(milliseconds=1))
+    after = [await reader.search(asked) for _ in range(4)]
+    columns = ["chunk_id", "similarity", "vector_rank"]
+    first, *others = [table.select(columns).sort_by("chunk_id") for table in (before, *after)]
+    assert all(other.equals(first) for other in others)
+    assert first.num_rows == 11
+    found = await reader.chunks_by_id(before["chunk_id"].to_pylist())
+    assert sorted(chunk.content for chunk in found if "2" in (chunk.document_uri or "")) == ["alpha anew"]

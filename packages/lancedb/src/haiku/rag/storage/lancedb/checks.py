@@ -158,7 +158,9 @@ class Checks:
         if action != COMPACTION:
             return False
         shape = await getattr(self._live.tables, part).stats()
-        return shape["total_bytes"] <= FREELY_BYTES and shape["fragment_stats"]["num_fragments"] < MANY_FRAGMENTS
+        pieces: int = shape["fragment_stats"]["num_fragments"]
+        size: int = shape["total_bytes"]
+        return size <= FREELY_BYTES and pieces < MANY_FRAGMENTS
 
     async def _writable(self) -> list[Finding]:
         path = self._live.ref.path

@@ -175,6 +175,7 @@ def _ranks(rows: Rows, leg: Rows) -> NDArray[np.int32]:
 
 def _with_vectors(table: pa.Table, pool: Pool, rows: Rows, dimension: int) -> pa.Table:
     places = dict(zip(pool.ids(rows).tolist(), rows.tolist(), strict=True))
-    vectors = pool.vectors(np.array([places[chunk] for chunk in table["chunk_id"].to_pylist()], np.int64))
+    order = np.array([places[chunk] for chunk in table["chunk_id"].to_pylist()], np.int64)
+    vectors = pool.vectors(order) if len(order) else np.empty((0, dimension), np.float32)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), dimension)
     return table.append_column(pa.field("vector", column.type), column)
