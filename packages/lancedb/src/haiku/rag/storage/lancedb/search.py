@@ -81,7 +81,8 @@ async def candidates(search: Search) -> pa.Table:
 
 
 def _merged(search: Search, pool: Pool, by_vector: Rows, by_words: Rows, scores: Doubles) -> pa.Table:
-    rows = np.unique(np.concatenate((by_vector, by_words)))
+    rows = np.sort(np.concatenate((by_vector, by_words)))
+    rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     keyword_score = np.zeros(len(rows))
     keyword_score[rows.searchsorted(by_words)] = scores
     ids = pool.ids(rows).tolist()
