@@ -12,11 +12,12 @@ from clock import Figures, covered, median, peak_memory, spread, timed
 from floor import Floor
 
 from haiku.rag.client import HaikuRAG
+from haiku.rag.models import SearchType
 
 DEPTH = 20
 WARMING = 3
 AT_ONCE = 16
-SEARCH_TYPES = ("hybrid", "vector", "fts")
+SEARCH_TYPES: tuple[SearchType, ...] = ("hybrid", "vector", "fts")
 
 
 class Clocked:

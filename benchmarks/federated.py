@@ -12,8 +12,9 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,8 +25,8 @@ import seeded
 from bars import bars
 from clock import Figures
 
-Build = Callable[[Path, str], Awaitable[None]]
-Measure = Callable[[Path, str, int], Awaitable[Figures]]
+Build = Callable[[Path, str], Coroutine[Any, Any, None]]
+Measure = Callable[[Path, str, int], Coroutine[Any, Any, Figures]]
 
 
 async def nothing(_: Path, __: str) -> None:

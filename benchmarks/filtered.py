@@ -8,9 +8,10 @@ import seeded
 from clock import Figures, median, timed
 
 from haiku.rag.client import HaikuRAG
+from haiku.rag.models import SearchType
 
 WARMING = 6
-SEARCH_TYPES = ("hybrid", "vector", "fts")
+SEARCH_TYPES: tuple[SearchType, ...] = ("hybrid", "vector", "fts")
 
 
 async def build(root: Path, kind: str) -> None:
@@ -20,7 +21,7 @@ async def build(root: Path, kind: str) -> None:
 
 async def measure(root: Path, kind: str, rounds: int) -> Figures:
     """Milliseconds with and without the filter in turn. Each query has a filter of its own: none is looked up."""
-    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in SEARCH_TYPES}
+    times: dict[SearchType, tuple[list[float], list[float]]] = {name: ([], []) for name in SEARCH_TYPES}
     asked = iter(seeded.queries(6 * (rounds + WARMING)))
     async with HaikuRAG(config=seeded.config(root, [f"half-{kind}"], kind), read_only=True) as client:
         for turn in range(WARMING + rounds):

@@ -23,7 +23,7 @@ class Floor:
     @classmethod
     def of(cls, client: HaikuRAG) -> Floor:
         """The floor under a client all of whose databases have been searched."""
-        databases = [database for _, database in sorted(client._session._databases.items())]
+        databases: list[Any] = [database for _, database in sorted(client._session._databases.items())]
         return cls(
             tables=[database._live._standing.chunks for database in databases],
             vectors=[database._vectors._held.memory.vectors for database in databases],

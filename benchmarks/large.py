@@ -60,7 +60,7 @@ def recall(found: SearchResults, exact: np.ndarray) -> float:
     """The part of the true best ten that was found."""
     least = np.partition(exact, len(exact) - LIMIT)[len(exact) - LIMIT]
     similarities = [entry.similarity or 0.0 for entry in found.report.results]
-    return sum(similarity >= least - 1e-6 for similarity in similarities) / LIMIT
+    return len([similarity for similarity in similarities if similarity >= least - 1e-6]) / LIMIT
 
 
 async def build(root: Path, kind: str) -> None:

@@ -79,8 +79,9 @@ def merged_candidates(
 ) -> pa.Table:
     """`candidate_table` for columns of equal length: one row a chunk of either leg, in any order, none twice.
 
-    `vector_rank` and `keyword_rank` are the places in each leg, from 1, and 0 for a row that the leg did not find, whose
-    `keyword_score` says nothing then; `similarity` is the cosine of every row, None for full text.
+    `vector_rank` and `keyword_rank` are the places in each leg, from 1, and 0 for a row that the leg did not find;
+    `keyword_score` says nothing of rows without a `keyword_rank`; `similarity` is the cosine of every row, None for
+    full text.
     """
     in_vector, in_keyword = vector_rank > 0, keyword_rank > 0
     if hybrid:

@@ -13,8 +13,10 @@ from haiku.rag.contracts.filters import Filter
 from haiku.rag.errors import ReadOnlyError
 from haiku.rag.models import Chunk, Document, DocumentItem, EmbeddingIdentity
 from haiku.rag.models.text import clean_text
+from haiku.rag.storage.lancedb.budget import MemoryBudget
 from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.filter_rows import Places, selected
+from haiku.rag.storage.lancedb.held_texts import HeldTexts
 from haiku.rag.storage.lancedb.legs import Selection
 from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.location import folder_size
@@ -25,7 +27,7 @@ from haiku.rag.storage.lancedb.search import Search, candidates, query_direction
 from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.upkeep import Upkeep
-from haiku.rag.storage.lancedb.vectors import MemoryBudget, VectorStore
+from haiku.rag.storage.lancedb.vectors import VectorStore
 from haiku.rag.storage.lancedb.writing import Writer
 
 T = TypeVar("T")
@@ -54,6 +56,7 @@ class LanceDBDatabase:
         self._writer = Writer(self._live, self._upkeep)
         self._vectors = VectorStore(budget)
         self._offered = Offered()
+        self._texts = HeldTexts(budget)
         self._selection: tuple[tuple[DocumentState, str | Filter], Places] | None = None
         self._writable = writable
         self._closed = False
@@ -95,7 +98,9 @@ class LanceDBDatabase:
         """The live chunks, in the order asked."""
 
         async def read(tables: Tables, state: DocumentState) -> list[Chunk]:
-            return await chunks_of(tables, state, chunk_ids, self._offered.row_ids(tables.chunks, chunk_ids))
+            row_ids = self._offered.row_ids(tables.chunks, chunk_ids)
+            held = None if row_ids is None else await self._texts.rows(tables.chunks, row_ids)
+            return await chunks_of(tables, state, chunk_ids, row_ids=row_ids, held=held)
 
         return await self._live.read("read", read)
 
@@ -202,6 +207,7 @@ class LanceDBDatabase:
             with anyio.move_on_after(CLOSING_SECONDS):
                 await self._upkeep.finish()
         finally:
+            self._texts.close()
             await self._vectors.close()
             await self._live.close()
 

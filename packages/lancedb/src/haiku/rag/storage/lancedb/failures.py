@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 ENGINE_ERRORS: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, pa.ArrowException)
 """What LanceDB raises."""
+STEP_ERRORS: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
+"""What work beside the reads and writes may meet, and leave to them to report."""
 
 CONFLICT_SIGNS = ("conflict", "concurrent writers")
 REASONS = (

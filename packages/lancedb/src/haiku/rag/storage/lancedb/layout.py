@@ -3,14 +3,23 @@
 import json
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 
 from haiku.rag.contracts import DatabaseRef
-from haiku.rag.errors import MigrationRequiredError
+from haiku.rag.errors import MigrationRequiredError, StorageError
 from haiku.rag.models import EmbeddingIdentity, UpkeepReport
-from haiku.rag.storage.lancedb.schema import CHUNKS, DOCUMENTS, ITEMS, METRIC, PICTURES, SCHEMA_VERSION, SETTINGS_SCHEMA
+from haiku.rag.storage.lancedb.schema import (
+    CHUNKS,
+    DOCUMENTS,
+    ITEMS,
+    METRIC,
+    PICTURES,
+    SCHEMA_VERSION,
+    SETTINGS,
+    SETTINGS_SCHEMA,
+)
 
 State = Literal["current", "sealed", "staged", "old"]
 PARTS = (DOCUMENTS, CHUNKS, ITEMS, PICTURES)
@@ -47,13 +56,13 @@ class Layout:
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        """A row of the settings table."""
-        given = {
-            "identity": EmbeddingIdentity(**json.loads(row["identity"])),
-            "tables": json.loads(row["tables"]),
-            "upkeep": None if row["upkeep"] is None else UpkeepReport.model_validate_json(row["upkeep"]),
-        }
-        return cls(**{**row, **given})
+        """A row of the settings table. `ValueError`, `TypeError` or `KeyError` for one that nothing can be made of."""
+        identity = EmbeddingIdentity(**json.loads(row["identity"]))
+        names = json.loads(row["tables"])
+        tables = {part: str(names[part]) for part in PARTS}
+        if not (row["state"] in get_args(State) and identity.dimension > 0 and len({*tables.values()}) == len(PARTS)):
+            raise ValueError("a row of no generation")
+        return cls(**{**row, "identity": identity, "tables": tables, "upkeep": _report(row["upkeep"])})
 
     def in_state(self, state: State) -> Self:
         """The same generation in another state, from now on."""
@@ -72,12 +81,36 @@ class Layout:
 async def read_layouts(settings: Any, ref: DatabaseRef) -> list[Layout]:
     """Every generation, by number; none where a creation was broken off.
 
-    `MigrationRequiredError` where one has another schema.
+    `MigrationRequiredError` where one has another schema, `StorageError` where one cannot be understood.
     """
     rows = (await settings.query().to_arrow()).to_pylist()
-    for row in rows:
+    return sorted([_layout(row, ref) for row in rows], key=lambda layout: layout.generation)
+
+
+def _layout(row: dict[str, Any], ref: DatabaseRef) -> Layout:
+    try:
         check_version(row["schema_version"], ref)
-    return sorted(map(Layout.from_row, rows), key=lambda layout: layout.generation)
+        return Layout.from_row(row)
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise settings_lost(ref)
+
+
+def _report(text: str | None) -> UpkeepReport | None:
+    """The outcome of an upkeep; None for what is no such report, since nothing but its being shown depends on it."""
+    try:
+        return None if text is None else UpkeepReport.model_validate_json(text)
+    except ValueError:
+        return None
+
+
+def settings_lost(ref: DatabaseRef) -> StorageError:
+    """The error where tables hold rows, and nothing says any more which of them are the database."""
+    return StorageError(
+        f"the settings of database '{ref.name}' are missing or damaged, so its tables cannot be told apart. Nothing "
+        f"was changed. Bring its folder '{SETTINGS}.lance' back from a backup.",
+        source=ref.name,
+    )
 
 
 def current_layout(layouts: list[Layout]) -> Layout | None:

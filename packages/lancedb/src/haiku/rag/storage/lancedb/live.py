@@ -12,7 +12,7 @@ import anyio
 
 from haiku.rag.contracts import DatabaseRef
 from haiku.rag.errors import ConfigMismatchError, HaikuRagError, StorageError
-from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, reported
+from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, STEP_ERRORS, reported
 from haiku.rag.storage.lancedb.generations import layouts_now, settled_layout
 from haiku.rag.storage.lancedb.layout import Layout, current_layout
 from haiku.rag.storage.lancedb.schema import CHUNKS, DOCUMENTS, ITEMS, PICTURES, STATE_COLUMNS
@@ -153,7 +153,7 @@ class LiveTables:
         try:
             async with self._lock:
                 self._state = await self._refreshed()
-        except (HaikuRagError, *ENGINE_ERRORS):
+        except STEP_ERRORS:
             pass  # the read that has to look itself meets it, and reports it
 
     async def _refreshed(self) -> DocumentState:

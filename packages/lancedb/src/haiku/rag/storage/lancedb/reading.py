@@ -50,26 +50,34 @@ async def picture_of(tables: Tables, revision: str, ref: str) -> bytes | None:
 
 
 async def chunks_of(
-    tables: Tables, state: DocumentState, chunk_ids: Sequence[str], row_ids: list[int] | None
+    tables: Tables,
+    state: DocumentState,
+    chunk_ids: Sequence[str],
+    *,
+    row_ids: list[int] | None = None,
+    held: pa.Table | None = None,
 ) -> list[Chunk]:
     """The live chunks with these ids, in this order, each with its document's facts.
 
-    `row_ids` says where they were in the table when they were looked up, None where that is not known. A document that
-    was rewritten since may have the same chunks in other rows.
+    `row_ids` says where they were in the table when they were looked up, None where that is not known, and `held` is
+    what is in memory of these rows. A document that was rewritten since may have the same chunks in other rows.
     """
     if not chunk_ids:
         return []
-    by_id = {} if row_ids is None else await _live_rows(tables.chunks.take_row_ids(row_ids), state, len(row_ids))
+    by_id = {} if held is None else _live_rows(held, state)
+    if held is None and row_ids is not None:
+        query = tables.chunks.take_row_ids(row_ids).select(CHUNK_COLUMNS)
+        by_id = _live_rows(await fetched(query, at_most=len(row_ids)), state)
     if not by_id.keys() >= set(chunk_ids):
-        by_id = await _live_rows(tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))), state)
+        query = tables.chunks.query().where(one_of("id", dict.fromkeys(chunk_ids))).select(CHUNK_COLUMNS)
+        by_id = _live_rows(await fetched(query), state)
     wanted = [chunk for chunk in chunk_ids if chunk in by_id]
     places = [state.rows_by_revision[by_id[chunk]["revision"]] for chunk in wanted]
     documents = state.table.select(DOCUMENT_FACTS).take(pa.array(places, pa.int64())).to_pylist()
     return [_chunk(by_id[chunk], document) for chunk, document in zip(wanted, documents, strict=True)]
 
 
-async def _live_rows(query: Any, state: DocumentState, at_most: int | None = None) -> dict[str, dict[str, Any]]:
-    found = await fetched(query.select(CHUNK_COLUMNS), at_most=at_most)
+def _live_rows(found: pa.Table, state: DocumentState) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in found.to_pylist() if row["revision"] in state.rows_by_revision}
 
 

@@ -12,6 +12,7 @@ from haiku.rag.contracts import DatabaseRef, OpenMode
 from haiku.rag.contracts.maintenance import Migration
 from haiku.rag.errors import TagError
 from haiku.rag.models import EmbeddingIdentity
+from haiku.rag.storage.lancedb.budget import MemoryBudget
 from haiku.rag.storage.lancedb.compaction import bound_memory
 from haiku.rag.storage.lancedb.failures import reported
 from haiku.rag.storage.lancedb.location import check_folder, make_folder
@@ -20,7 +21,6 @@ from haiku.rag.storage.lancedb.migrations.steps import migrate, pending
 from haiku.rag.storage.lancedb.schema import SETTINGS
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
 from haiku.rag.storage.lancedb.tables import create_tables, is_there, open_tables
-from haiku.rag.storage.lancedb.vectors import MemoryBudget
 
 Migrating = Callable[[Any, DatabaseRef], Awaitable[Sequence[Migration]]]
 INDEX_CACHE_BYTES = 1 << 30

@@ -1,6 +1,7 @@
 """The tables of one database: opened, created, and put at a tag."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -8,10 +9,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from haiku.rag.contracts import DatabaseRef
-from haiku.rag.errors import StorageError
+from haiku.rag.errors import HaikuRagError, StorageError
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
-from haiku.rag.storage.lancedb.layout import Layout, current_layout, layout_table, read_layouts
+from haiku.rag.storage.lancedb.layout import PARTS, Layout, current_layout, layout_table, read_layouts, settings_lost
 from haiku.rag.storage.lancedb.location import missing
 from haiku.rag.storage.lancedb.schema import (
     CHUNKS,
@@ -109,13 +110,6 @@ def _nothing_there(error: ValueError) -> None:
         raise error
 
 
-def _required(table: Any, ref: DatabaseRef) -> Any:
-    """The table; `MissingDatabaseError` without one."""
-    if table is None:
-        raise missing(ref)
-    return table
-
-
 async def is_there(connection: Any, name: str) -> bool:
     """Whether a table can be opened: being listed is not enough."""
     table = await _opened(connection, name) if name in await table_names(connection) else None
@@ -124,13 +118,30 @@ async def is_there(connection: Any, name: str) -> bool:
     return table is not None
 
 
+async def not_there(connection: Any, ref: DatabaseRef) -> HaikuRagError:
+    """The error where no settings name a current generation: there is no database yet, or it has lost them."""
+    return settings_lost(ref) if await _has_rows(connection) else missing(ref)
+
+
+async def _has_rows(connection: Any) -> bool:
+    """Whether a table of documents or their parts holds anything: a creation that was broken off leaves none."""
+    for name in sorted(await table_names(connection)):
+        table = await _opened(connection, name) if re.split("[-.]", name)[0] in PARTS else None
+        if table is not None and await table.count_rows():
+            return True
+    return False
+
+
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
     """Open the current generation; `MissingDatabaseError` where there is no complete database."""
-    settings = _required(await _opened(connection, SETTINGS), ref)
-    layouts = await read_layouts(settings, ref)
+    settings = await _opened(connection, SETTINGS)
+    layouts = [] if settings is None else await read_layouts(settings, ref)
+    current = current_layout(layouts)
+    if current is None:
+        raise await not_there(connection, ref)
     if ref.tag is not None:
         return await _open_at_tag(connection, settings, layouts, ref)
-    return await open_generation(connection, settings, _required(current_layout(layouts), ref))
+    return await open_generation(connection, settings, current)
 
 
 async def open_generations(connection: Any, settings: Any, layouts: list[Layout]) -> list[Tables]:
@@ -181,12 +192,19 @@ async def open_generation(connection: Any, settings: Any, layout: Layout) -> Tab
 async def create_tables(
     connection: Any, ref: DatabaseRef, identity: EmbeddingIdentity | None, *, language: str | None
 ) -> None:
-    """Create what is not there yet. The settings come last, and without them there is no database."""
+    """Create what is not there yet. The settings come last, and without them there is no database.
+
+    `StorageError` over documents whose settings are lost: new ones would not be theirs.
+    """
     if identity is None:
         raise StorageError(
             f"database '{ref.name}' cannot be created without an embedding: its dimension has to be known.",
             source=ref.name,
         )
+    if await _has_rows(connection):
+        if await is_there(connection, SETTINGS):
+            return  # another process was first, and has written already
+        raise settings_lost(ref)
     layout = Layout.numbered(0, "current", identity=identity, language=language)
     await create_parts(connection, layout)
     await _create(connection, SETTINGS, data=layout_table(layout))

@@ -10,13 +10,14 @@ import anyio
 
 from haiku.rag.config.models import StorageConfig
 from haiku.rag.models.upkeep import UpkeepReport
+from haiku.rag.storage.lancedb.failures import STEP_ERRORS
 from haiku.rag.storage.lancedb.garbage import Garbage
 from haiku.rag.storage.lancedb.generations import change_layout
 from haiku.rag.storage.lancedb.indexes import build_text, build_vectors, lookups, unfit_text_indexes
 from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.text_index import TEXT_INDEXES
-from haiku.rag.storage.lancedb.vacuum import STEP_ERRORS, Round, Vacuum
+from haiku.rag.storage.lancedb.vacuum import Round, Vacuum
 
 logger = logging.getLogger(__name__)
 

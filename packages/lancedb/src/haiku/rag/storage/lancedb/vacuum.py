@@ -9,10 +9,9 @@ from typing import Any
 
 import anyio
 
-from haiku.rag.errors import HaikuRagError
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
 from haiku.rag.storage.lancedb.compaction import Removed, clean_up, compact, removable, shape_of
-from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, failure_reason, is_conflict
+from haiku.rag.storage.lancedb.failures import STEP_ERRORS, failure_reason, is_conflict
 from haiku.rag.storage.lancedb.garbage import IN_FLIGHT_SECONDS, Garbage
 from haiku.rag.storage.lancedb.indexes import (
     build_text,
@@ -27,7 +26,6 @@ from haiku.rag.storage.lancedb.location import folder_size
 from haiku.rag.storage.lancedb.retired import Retired
 from haiku.rag.storage.lancedb.schema import CHUNKS, DOCUMENTS, ITEMS, PICTURES, SETTINGS
 
-STEP_ERRORS: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
 PARTS = (DOCUMENTS, CHUNKS, ITEMS, PICTURES, SETTINGS)
 Step = Callable[["Round"], Awaitable[str]]
 """Does its part, or with `dry_run` finds out what there is to do; gives what it was, empty where there was nothing."""

@@ -3,13 +3,14 @@
 import asyncio
 from dataclasses import dataclass
 
-from haiku.rag.errors import HaikuRagError
-from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS
+from haiku.rag.storage.lancedb.budget import MemoryBudget
+from haiku.rag.storage.lancedb.failures import STEP_ERRORS
 from haiku.rag.storage.lancedb.loading import read_memory, read_rows
 from haiku.rag.storage.lancedb.memory import VectorMemory
 from haiku.rag.storage.lancedb.row_map import BYTES_A_ROW, RowMap
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.tables import Tables
+from haiku.rag.storage.lancedb.vector_index import VECTOR_INDEX
 
 LARGE_BYTES = 32 << 20
 SCANS_FIRST = 2
@@ -38,27 +39,12 @@ class Held:
         return self.is_of(tables, state) and (self.tried or (not vectors and self.rows is not None))
 
 
-class MemoryBudget:
-    """How many bytes the rows and vectors of all databases of one storage may take together."""
-
-    def __init__(self, limit: int) -> None:
-        self._free = limit
-
-    def exchange(self, held: int, wanted: int) -> bool:
-        """Give back what is held and take what is wanted; False, with nothing held any more, where it is too much."""
-        self._free += held
-        if wanted > self._free:
-            return False
-        self._free -= wanted
-        return True
-
-
 class VectorStore:
     """Holds the newest state's rows and vectors of one database, as far as the budget allows.
 
     Few vectors are read when they are first wanted. Rows alone, and many vectors, are read once a few searches of a
-    state have asked for them, the vectors beside the searches, which go to the table until then: a process that
-    searches once, or once after every write, is served sooner so.
+    state have asked for them, the latter beside the searches, which go to the table until then: a process that
+    searches once, or once after every write, is served sooner so. Vectors that an index covers stay where they are.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -111,7 +97,7 @@ class VectorStore:
     async def _try_to_load(self, tables: Tables, state: DocumentState) -> None:
         try:
             await self._loaded(tables, state, vectors=True)
-        except (HaikuRagError, *ENGINE_ERRORS):
+        except STEP_ERRORS:
             # The searches ask the table meanwhile: where that fails as well, they say so.
             self._forget()
 
@@ -130,7 +116,7 @@ class VectorStore:
         nothing = Held(state=state, version=tables.chunks_version, tried=True)
         row_bytes = state.chunk_count * BYTES_A_ROW
         memory = None
-        if vectors and self._take(row_bytes + _vector_bytes(tables, state)):
+        if vectors and not await _is_indexed(tables, state) and self._take(row_bytes + _vector_bytes(tables, state)):
             known = None if old is None or old.memory is None else (old.state, old.memory)
             memory = await read_memory(tables, state, known)
             rows = memory.rows
@@ -148,6 +134,13 @@ class VectorStore:
         fits = self._budget.exchange(self._taken, wanted)
         self._taken = wanted if fits else 0
         return fits
+
+
+async def _is_indexed(tables: Tables, state: DocumentState) -> bool:
+    if _vector_bytes(tables, state) <= LARGE_BYTES:
+        return False
+    stats = await tables.chunks.index_stats(VECTOR_INDEX)
+    return stats is not None and stats.num_unindexed_rows * tables.dimension * 4 <= LARGE_BYTES
 
 
 def _vector_bytes(tables: Tables, state: DocumentState) -> int:

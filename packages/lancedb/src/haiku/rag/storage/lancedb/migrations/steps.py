@@ -7,11 +7,10 @@ from typing import Any
 from haiku.rag.contracts import DatabaseRef
 from haiku.rag.contracts.maintenance import Migration
 from haiku.rag.storage.lancedb.layout import check_version
-from haiku.rag.storage.lancedb.location import missing
 from haiku.rag.storage.lancedb.migrations import to_2
 from haiku.rag.storage.lancedb.migrations.to_2 import Prepare
 from haiku.rag.storage.lancedb.schema import SCHEMA_VERSION, SETTINGS
-from haiku.rag.storage.lancedb.tables import is_there
+from haiku.rag.storage.lancedb.tables import is_there, not_there
 from haiku.rag.storage.lancedb.text_index import TEXT_INDEXES, build_text_indexes
 
 
@@ -53,14 +52,14 @@ async def migrate(connection: Any, ref: DatabaseRef) -> Sequence[Migration]:
 
 async def _version(connection: Any, ref: DatabaseRef) -> int:
     if not await is_there(connection, SETTINGS):
-        raise missing(replace(ref, tag=None))
+        raise await not_there(connection, replace(ref, tag=None))
     settings = await connection.open_table(SETTINGS)
     try:
         rows = (await settings.query().select(["schema_version"]).to_arrow()).to_pylist()
     finally:
         settings.close()
     if not rows:
-        raise missing(ref)
+        raise await not_there(connection, ref)
     return int(min(row["schema_version"] for row in rows))
 
 
