@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from haiku.rag.contracts import OpenMode
+from haiku.rag.contracts import DatabaseRef, OpenMode
 from haiku.rag.errors import ReadOnlyError, TagError
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
 from haiku.rag.storage.lancedb import checks, garbage, survey, vector_index
+from haiku.rag.storage.lancedb.failures import engine_failure
 from haiku.rag.storage.lancedb.generations import change_layout
 from haiku.rag.storage.lancedb.layout import Layout, layout_table
 
@@ -399,3 +400,37 @@ async def test_steps_that_cannot_be_planned_are_told(database, location, tables,
         file.unlink()
     findings = await found(database)
     assert findings["orphans"].message == "Not known: old revisions (a part of it is missing)."
+
+
+async def test_indexes_whose_files_are_lost_are_found_and_built_again(open_database, make, found, location):
+    database = await open_database()
+    await database.write([make(f"{number}.md", f"alpha {number}") for number in range(30)])
+    await database.create_index()
+    for file in (location / "chunks.lance" / "_indices").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    await database.close()
+    database = await open_database()
+    broken = (await found(database))["indexes"]
+    assert (broken.status, broken.fixable, broken.remedy) == ("failed", True, "haiku-rag create-index")
+    assert broken.message.startswith("These indexes cannot be read: ")
+    assert {"text_idx of chunks", "id_idx of chunks"} <= set(broken.message[:-1].partition(": ")[2].split(", "))
+    assert (await found(database, fix=True))["indexes"].fixed
+    assert (await found(database))["indexes"].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "advice"),
+    [
+        ("failed to fill whole buffer", "a part of it is damaged", "See what is lost with: haiku-rag doctor."),
+        ("Object at location /x not found", "a part of it is missing", "See what is lost with: haiku-rag doctor."),
+        ("No space left on device", "the disk is full", "Make room, then try again."),
+        ("connection refused", "the store did not answer", "Check that it can be reached, then try again."),
+    ],
+)
+def test_a_failure_says_what_to_do_next(text, reason, advice):
+    ref = DatabaseRef(name="notes", location="/secret/notes.lancedb", storage="lancedb")
+    failure = engine_failure(ref, "read", OSError(f"{text}, /root/src/reader.rs:899:28"))
+    assert str(failure) == f"database 'notes' could not be read: {reason}. {advice}"
+    given = engine_failure(replace(ref, given=True), "read", OSError(f"{text}, /root/src/reader.rs:899:28"))
+    assert str(given) == f"database 'notes' could not be read: {reason} ({text}). {advice}"

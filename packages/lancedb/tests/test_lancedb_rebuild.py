@@ -454,6 +454,21 @@ async def test_a_seal_that_a_dead_process_left_is_broken_and_its_holder_changes_
     assert written in await listed(database)
 
 
+async def test_under_a_broken_seal_older_tables_do_not_come_back_either(open_database, make, monkeypatch):
+    database, writer = await open_database(), await open_database()
+    await stage_all(database, SAME)
+    assert await database.adopt()
+    monkeypatch.setattr(generations, "SEAL_SECONDS", 0.0)
+    settings, ref = database._live.tables.settings, database._live.ref
+    async with sealed(settings, ref) as seal:
+        (written,) = await writer.write([make("b.md")])
+        await change_layout(settings, "generation = 0", {"state": "staged"})
+        (staged,) = [layout for layout in await layouts_now(settings, ref) if layout.state == "staged"]
+        assert not await switch(settings, ref, seal, staged)
+    assert await states(database) == {0: "staged", 1: "current"}
+    assert await listed(await open_database()) == [written]
+
+
 async def test_of_two_that_seal_at_once_one_waits_for_the_other(open_database):
     databases = [await open_database() for _ in range(3)]
     held = []

@@ -331,6 +331,18 @@ def test_camel_case_is_taken_apart_where_it_is_code(text, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["이라도" * 20_000 + "훿", "_" * 60_000, "aB " + "a" * 60_000, "aB " + "A" * 60_000, "a+" * 30_000, "a/" * 30_000],
+    ids=lambda text: ascii(text[:6]),
+)
+def test_no_run_of_letters_or_signs_takes_more_than_its_length(text):
+    # With time that grows by the square of the length each of these would take minutes, by its cube for ever.
+    words(text)
+    identifiers(text)
+    camel_parts(text)
+
+
+@pytest.mark.parametrize(
     "text", ["Straße İI ὈΔΥΣΣΕΎΣ", "שָׁלוֹם צה״ל", "和ﾃﾞｰﾀ½", "한국어를 고양이가", "\ud800a\0b"], ids=ascii
 )
 def test_folding_what_is_folded_changes_nothing(text):

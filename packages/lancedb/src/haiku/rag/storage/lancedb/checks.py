@@ -31,6 +31,7 @@ from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.probe import probed
 from haiku.rag.storage.lancedb.repairs import Parts, keep_newest, store_once
 from haiku.rag.storage.lancedb.schema import CHUNKS, STATE_COLUMNS
+from haiku.rag.storage.lancedb.soundness import INDEXES, index_verdict
 from haiku.rag.storage.lancedb.state import DocumentState
 from haiku.rag.storage.lancedb.survey import STALLED_SECONDS, Doubles, Survey
 from haiku.rag.storage.lancedb.tables import Tables, open_tables
@@ -100,7 +101,7 @@ class Checks:
             "settings": self._settings,
             "tags": self._tags,
         }
-        checks |= {"plan": self._plan, "writable": self._writable}
+        checks |= {INDEXES: self._indexes, "plan": self._plan, "writable": self._writable}
         for name, check in checks.items():
             try:
                 # The rows may take as long as they do: each batch has a deadline of its own.
@@ -134,6 +135,10 @@ class Checks:
 
     async def _tags(self) -> list[Finding]:
         return [tags_verdict(await Tags(self._connection, self._live.ref).infos())]
+
+    async def _indexes(self) -> list[Finding]:
+        await self._live.state()
+        return [await index_verdict(self._live.tables)]
 
     async def _plan(self) -> list[Finding]:
         await self._live.state()
@@ -177,6 +182,8 @@ class Checks:
                 await keep_newest(self._writer, row["key"], row["id"])
             for document_id in examined.doubles.documents if examined.doubles else []:
                 await store_once(self._writer, self._parts, document_id)
+            if any(finding.check == INDEXES and finding.fixable for finding in examined.findings):
+                await self._upkeep.rebuild_indexes()
             await self._upkeep.vacuum(retention_seconds=None, dry_run=False)
         except FAILURES as error:
             message = f"Not everything could be put right: {failure_reason(error)}."

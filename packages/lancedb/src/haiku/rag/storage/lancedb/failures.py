@@ -1,5 +1,6 @@
 """Engine failures as errors that name the database and never its location."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -15,6 +16,15 @@ ENGINE_ERRORS: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError,
 STEP_ERRORS: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
 """What work beside the reads and writes may meet, and leave to them to report."""
 
+MISSING, DAMAGED, FULL = "a part of it is missing", "a part of it is damaged", "the disk is full"
+ADVICE = {
+    MISSING: "See what is lost with: haiku-rag doctor.",
+    DAMAGED: "See what is lost with: haiku-rag doctor.",
+    FULL: "Make room, then try again.",
+}
+"""What to do where trying again does not help."""
+ENGINE_SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
+"""Where in its own source the engine failed, which tells a user nothing."""
 CONFLICT_SIGNS = ("conflict", "concurrent writers")
 REASONS = (
     (CONFLICT_SIGNS, "other processes kept writing to it"),
@@ -31,10 +41,22 @@ REASONS = (
         "lancedb.storage_options do not fit it",
     ),
     (("nosuchbucket", "containernotfound"), "its bucket does not exist"),
-    (("not found", "no such file"), "a part of it is missing"),
+    (("not found", "no such file"), MISSING),
     (("permission", "forbidden", "access denied", "read-only file system"), "permission was refused"),
     (("credential", "unauthorized", "signature", "invalidaccesskey"), "the credentials were refused"),
-    (("no space",), "the disk is full"),
+    (("no space",), FULL),
+    (
+        (
+            "failed to fill whole buffer",
+            "invalid range",
+            "file size is too small",
+            "failed to decode protobuf",
+            "unknown lance storage version",
+            "magic number",
+            "panicked",
+        ),
+        DAMAGED,
+    ),
     (("timed out", "timeout", "connection", "dns", "retry limit"), "the store did not answer"),
 )
 
@@ -57,14 +79,13 @@ def _known_reason(error: Exception) -> str | None:
 
 def engine_failure(ref: DatabaseRef, action: str, error: Exception) -> StorageError:
     """The error for a failed action; the engine's own words only where the caller typed the location."""
-    reason = _known_reason(error)
+    reason = known = _known_reason(error)
     if ref.given:
-        reason = f"{reason} ({error})" if reason else str(error)
+        said = ENGINE_SOURCE.sub("", str(error))
+        reason = f"{known} ({said})" if known else said
     reason = reason or failure_reason(error)
-    return StorageError(
-        f"database '{ref.name}' could not be {action}: {reason}. Check that it can be reached, then try again.",
-        source=ref.name,
-    )
+    advice = ADVICE.get(known or "", "Check that it can be reached, then try again.")
+    return StorageError(f"database '{ref.name}' could not be {action}: {reason}. {advice}", source=ref.name)
 
 
 async def reported(ref: DatabaseRef, action: str, operation: Callable[[], Awaitable[T]]) -> T:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
@@ -17,6 +17,8 @@ from haiku.rag.storage.lancedb.text import quoted
 SEAL_SECONDS = 20.0
 """A seal that has not changed for so long was left by a process that died, and is broken."""
 PAUSE_SECONDS = 0.02
+MOMENT = timedelta(microseconds=1)
+"""The least that two moments in the settings differ by."""
 SWITCH = (
     "(source.state = 'old' AND target.state = 'sealed' AND target.changed_at = source.changed_at)"
     " OR (source.state = 'current' AND target.state = 'staged')"
@@ -64,7 +66,7 @@ async def sealed(settings: Any, ref: DatabaseRef) -> AsyncIterator[Layout]:
     """
     while True:
         layout = await settled_layout(settings, ref)
-        seal = replace(layout, state="sealed", changed_at=datetime.now(UTC))
+        seal = replace(layout, state="sealed", changed_at=max(datetime.now(UTC), layout.changed_at + MOMENT))
         condition = f"generation = {layout.generation} AND state = 'current'"
         if await change_layout(settings, condition, {"state": "sealed", "changed_at": seal.changed_at}):
             break
@@ -80,13 +82,14 @@ async def switch(settings: Any, ref: DatabaseRef, seal: Layout, successor: Layou
 
     The caller holds the seal. Upkeep finds the old generation by its state.
     """
-    rows = layout_table(replace(seal, state="old", job=None), successor.in_state("current"))
+    # Where the seal was broken only the staged row changes: dated before the seal, it is not the one that is read.
+    new = replace(successor, state="current", changed_at=seal.changed_at - MOMENT)
+    rows = layout_table(replace(seal, state="old", job=None), new)
     merging = settings.merge_insert("generation").when_matched_update_all(where=SWITCH).use_index(False)
     await committed(settings, lambda: merging.execute(rows))
     current = current_layout(await layouts_now(settings, ref))
     if current is not None and current.generation == successor.generation:
         return True
-    # Only the staged row was changed, and the sealed one comes first: nobody has read from it.
     condition = f"generation = {successor.generation} AND state = 'current'"
     await change_layout(settings, condition, {"state": "staged"})
     return False

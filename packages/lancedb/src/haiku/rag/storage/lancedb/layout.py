@@ -1,7 +1,7 @@
 """Which tables make up a database: its generations, one of them current, as the settings table tells."""
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Self, get_args
 
@@ -64,10 +64,6 @@ class Layout:
             raise ValueError("a row of no generation")
         return cls(**{**row, "identity": identity, "tables": tables, "upkeep": _report(row["upkeep"])})
 
-    def in_state(self, state: State) -> Self:
-        """The same generation in another state, from now on."""
-        return replace(self, state=state, changed_at=datetime.now(UTC))
-
     def as_row(self) -> dict[str, Any]:
         """The row of the settings table."""
         texts = {
@@ -114,8 +110,12 @@ def settings_lost(ref: DatabaseRef) -> StorageError:
 
 
 def current_layout(layouts: list[Layout]) -> Layout | None:
-    """The generation that is read and written, sealed or not."""
-    return next((layout for layout in layouts if layout.state in ("current", "sealed")), None)
+    """The generation that is read and written, sealed or not.
+
+    A change of generations under a broken seal leaves a second one for a moment: that bears the older date.
+    """
+    found = [layout for layout in layouts if layout.state in ("current", "sealed")]
+    return max(found, key=lambda layout: layout.changed_at, default=None)
 
 
 def layout_table(*layouts: Layout) -> pa.Table:

@@ -9,7 +9,7 @@ from haiku.rag.models import Document, EmbeddingIdentity
 from haiku.rag.models.upkeep import UpkeepReport
 from haiku.rag.storage.lancedb.checks import Checks
 from haiku.rag.storage.lancedb.database import LanceDBDatabase
-from haiku.rag.storage.lancedb.failures import reported
+from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, reported
 from haiku.rag.storage.lancedb.history import history_of
 from haiku.rag.storage.lancedb.parts import parts_of
 from haiku.rag.storage.lancedb.restoring import Restorer
@@ -83,8 +83,12 @@ class MaintainedDatabase(LanceDBDatabase):
         return await self._live.read("read", lambda tables, _state: history_of(tables, limit))
 
     async def tags(self) -> list[TagInfo]:
-        """The tags by name."""
-        return await self._live.read("read", lambda _tables, _state: self._tags.infos())
+        """The tags by name, also where the newest documents cannot be read: then a tag is the way back."""
+        try:
+            return await self._tags.infos()
+        except ENGINE_ERRORS:
+            # As after another process's clean-up in the middle of it.
+            return await reported(self._ref, "read", self._tags.infos)
 
     async def create_tag(self, name: str) -> TagInfo:
         """Name the state as it is now, whole."""

@@ -126,10 +126,20 @@ async def not_there(connection: Any, ref: DatabaseRef) -> HaikuRagError:
 async def _has_rows(connection: Any) -> bool:
     """Whether a table of documents or their parts holds anything: a creation that was broken off leaves none."""
     for name in sorted(await table_names(connection)):
-        table = await _opened(connection, name) if re.split("[-.]", name)[0] in PARTS else None
-        if table is not None and await table.count_rows():
+        if re.split("[-.]", name)[0] in PARTS and await _rows_of(connection, name):
             return True
     return False
+
+
+async def _rows_of(connection: Any, name: str) -> int:
+    table = await _opened(connection, name)
+    if table is None:
+        return 0
+    try:
+        rows: int = await table.count_rows()
+    finally:
+        table.close()
+    return rows
 
 
 async def open_tables(connection: Any, ref: DatabaseRef) -> Tables:
