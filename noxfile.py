@@ -95,7 +95,7 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """The benchmarks, from seeded data. Arguments go to each of them, such as `--rounds 100`."""
     install(session, *PACKAGES)
-    for script in ("startup.py", "federated.py"):
+    for script in ("startup.py", "federated.py", "vector_index.py"):
         session.run("python", f"benchmarks/{script}", *session.posargs)
 
 

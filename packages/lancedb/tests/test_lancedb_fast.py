@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from haiku.rag.contracts import CandidateQuery, OpenMode
+from haiku.rag.contracts import CandidateQuery, DocumentWrite, OpenMode
 from haiku.rag.contracts.filters import Comparison
 from haiku.rag.storage.lancedb.budget import MemoryBudget
 from haiku.rag.storage.lancedb.fetching import fetched
@@ -31,15 +31,18 @@ def asked(kind="hybrid", **fields):
     return CandidateQuery(search_type=kind, **{"depth": 5, "text": "alpha", "vector": np.ones(8, np.float32), **fields})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("memory", [0, 512])
-@pytest.mark.parametrize("count", [1, 3, 30, 59])
-async def test_every_share_of_the_documents_is_searched_as_if_the_rest_were_not_there(
-    open_database, make, monkeypatch, kind, memory, count
-):
+@pytest.fixture(params=[0, 512])
+async def small_steps(request, open_database, monkeypatch):
+    """A database, with vectors in memory or not, whose legs soon resort to naming revisions."""
     monkeypatch.setattr("haiku.rag.storage.lancedb.legs.MOST_ROWS", 12)
-    engine = LanceDBStorage(LanceDBSettings(read_consistency_interval_seconds=0, vector_memory_mb=memory))
-    database = await open_database(engine=engine)
+    settings = LanceDBSettings(read_consistency_interval_seconds=0, vector_memory_mb=request.param)
+    return await open_database(engine=LanceDBStorage(settings))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 3, 30, 59])
+async def test_every_share_of_the_documents_is_searched_as_if_the_rest_were_not_there(small_steps, make, kind, count):
+    database = small_steps
     # Texts of one length: equal scores for all, so that words choose by id, and any document may be cut off.
     documents = [make(f"{number}.md", f"alpha {number:02d}", title=str(number)) for number in range(60)]
     await database.write(documents)
@@ -62,15 +65,16 @@ async def test_an_index_changes_neither_the_order_nor_a_similarity(open_database
     monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.LARGE_BYTES", 0)
     database = await open_database()
     await database.write([make(f"{number}.md", f"alpha {number}", f"beta {number}") for number in range(200)])
-    before = [await database.search(asked(kind, filter=filter)) for kind in KINDS for filter in (None, "uri < '2'")]
+    queries = [asked(kind, filter=condition) for kind in KINDS for condition in (None, "uri < '2'")]
+    before = [await database.search(query) for query in queries]
     connection = await lancedb.connect_async(location)
     await build_vector_index(await connection.open_table("chunks"))
-    for _ in range(4):
-        after = [await database.search(asked(kind, filter=filter)) for kind in KINDS for filter in (None, "uri < '2'")]
+    for turn in range(6):
+        after = [await database.search(query) for query in queries]
         assert all(one.equals(other) for one, other in zip(before, after, strict=True))
-    await database._vectors._loading
-    held = database._vectors._held
-    assert (held.memory, held.rows is None) == (None, False)
+        await database._vectors._loading
+        held = database._vectors._held
+        assert (held.rows is not None, held.memory is not None) == (True, turn > 2)
 
 
 async def test_no_vector_is_read_twice_and_rows_without_direction_are_no_candidates(open_database, make, monkeypatch):
@@ -89,6 +93,13 @@ async def test_no_vector_is_read_twice_and_rows_without_direction_are_no_candida
     await database.update(document.id, uri=None, title="another", metadata=None)
     assert (await database.search(asked(depth=50))).num_rows == 9
     assert database._vectors._held.memory.vectors is new.vectors
+
+
+async def test_rows_come_to_a_memory_that_had_none(database, make):
+    await database.write([DocumentWrite(uri="empty.md", vectors=np.empty((0, 8), np.float32))])
+    assert (await database.search(asked())).num_rows == 0
+    await database.write([make("a.md", "alpha")])
+    assert (await database.search(asked())).num_rows == 1
 
 
 @pytest.mark.parametrize("length", [1e-25, 1e25])
@@ -249,3 +260,16 @@ async def test_a_cancelled_search_ends_both_of_its_legs(open_database, make, mon
         await database.search(asked())
     assert scope.cancelled_caught
     assert started == ["leg", "leg"]
+
+
+async def test_rows_that_text_searches_brought_serve_while_the_vectors_are_read(open_database, make, monkeypatch):
+    monkeypatch.setattr("haiku.rag.storage.lancedb.vectors.LARGE_BYTES", 0)
+    database = await open_database()
+    await database.write([make(f"{number}.md", f"alpha {number}") for number in range(8)])
+    for _ in range(3):
+        await database.search(asked("fts"))
+    assert database._vectors._held.memory is None
+    before = await database.search(asked())
+    await database._vectors._loading
+    assert database._vectors._held.memory is not None
+    assert (await database.search(asked())).equals(before)

@@ -295,6 +295,15 @@ def outcome(text):
         return str(error)
 
 
+async def test_a_filter_for_true_is_not_answered_by_one_for_1(database, make):
+    await database.write([make("a.md", metadata={"a": 1}), make("b.md", metadata={"a": True})])
+    for value, uri in ((1, "a.md"), (True, "b.md"), (1.0, "a.md")):
+        found = await database.list_documents(
+            limit=None, offset=0, filter=Comparison("metadata.a", "=", value), include_content=False
+        )
+        assert [document.uri for document in found] == [uri]
+
+
 @pytest.mark.parametrize("title", [title for title in TITLES if title])
 async def test_any_title_is_matched_exactly(titled, title):
     quoted = title.replace("'", "''")

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -267,6 +268,31 @@ async def test_upkeep_that_fails_fails_no_write(open_database, make, monkeypatch
     assert outcome["old revisions"] == ("failed", "the disk is full")
     assert outcome["text indexes"][0] == "done", "a step that fails stops no other"
     await database.close()
+
+
+async def test_a_table_that_cannot_be_counted_for_the_first_index_fails_nothing(open_database, make, monkeypatch, caplog):
+    async def broken(*_):
+        raise RuntimeError("no space left at /secret/place")
+
+    database = await open_database()
+    monkeypatch.setattr("lancedb.table.AsyncTable.count_rows", broken)
+    await database._upkeep.after_write()
+    assert database._upkeep._task.exception() is None
+    assert "secret" not in caplog.text
+
+
+async def test_what_was_replaced_and_left_no_rows_is_remembered_no_longer_than_readers_may_be_on_it(
+    open_database, make, monkeypatch
+):
+    database = await open_database()
+    for _ in range(2):
+        await database.write([replace(make("a.md"), chunks=[], items=[], vectors=None)])
+    upkeep = database._upkeep._garbage
+    await upkeep.find()
+    assert len(upkeep._superseded) == 1
+    monkeypatch.setattr(upkeep, "_grace", -1.0)
+    await upkeep.find()
+    assert not upkeep._superseded
 
 
 async def test_a_write_does_not_wait_for_upkeep(open_database, make, monkeypatch):

@@ -210,6 +210,18 @@ async def test_an_update_meets_a_replacement_by_another_client(open_database, ma
     assert (await one.search(text_query("second"))).num_rows == 1
 
 
+async def test_a_changed_uri_meets_a_replacement_by_another_client(open_database, make):
+    one, two = await open_database(), await open_database()
+    (stored,) = await one.write([make("a.md", "first")])
+    tables = one._live.tables
+    row = await row_of(tables, stored.id)
+    await two.write([make("a.md", "second")])
+    assert not await one._writer._replace(tables, row, {**row, "uri": "b.md", "key": "uri:b.md"})
+    moved = await one.update(stored.id, uri="b.md", title=None, metadata=None)
+    assert (moved.uri, moved.content) == ("b.md", "second")
+    assert await listed(one) == await listed(two) == [moved.model_copy(update={"content": None})]
+
+
 async def test_a_deleted_document_is_gone_with_its_parts(database, make):
     kept, gone = await database.write([make("a.md", "keep"), make("b.md", "gone", pictures={"p": b"x"})])
     assert await database.delete(gone.id)

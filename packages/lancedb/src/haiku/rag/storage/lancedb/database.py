@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import anyio
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from haiku.rag.config.models import StorageConfig
 from haiku.rag.contracts import CandidateQuery, DatabaseInfo, DatabaseRef, DocumentWrite
@@ -57,7 +58,7 @@ class LanceDBDatabase:
         self._vectors = VectorStore(budget)
         self._offered = Offered()
         self._texts = HeldTexts(budget)
-        self._selection: tuple[tuple[DocumentState, str | Filter], Places] | None = None
+        self._selection: tuple[DocumentState, str | Filter, Places] | None = None
         self._writable = writable
         self._closed = False
 
@@ -190,7 +191,7 @@ class LanceDBDatabase:
                 chunks=state.chunk_count,
                 identity=tables.identity,
                 size_bytes=None if path is None else await anyio.to_thread.run_sync(folder_size, path),
-                updated_at=max(state.table["updated_at"].to_pylist(), default=None),
+                updated_at=pc.max(state.table["updated_at"]).as_py(),
                 indexes=indexes,
                 language=tables.layout.language,
                 upkeep=tables.layout.upkeep,
@@ -231,7 +232,14 @@ class LanceDBDatabase:
         """The places that the filter selects. A search in one database asks twice: the last answer is kept."""
         if condition is None:
             return None
-        asked = (state, condition)
-        if self._selection is None or self._selection[0] != asked:
-            self._selection = (asked, await anyio.to_thread.run_sync(selected, state, condition))
-        return self._selection[1]
+        kept = self._selection
+        if kept is not None and kept[0] is state and _is_same(kept[1], condition):
+            return kept[2]
+        places = await anyio.to_thread.run_sync(selected, state, condition)
+        self._selection = (state, condition, places)
+        return places
+
+
+def _is_same(one: str | Filter, other: str | Filter) -> bool:
+    """Whether two filters are one. Of two structures Python would take 1 and true for equal, and filters do not."""
+    return one is other or (isinstance(one, str) and one == other)

@@ -54,12 +54,15 @@ class Garbage:
         tables = self._live.tables
         await tables.documents.checkout_latest()
         live = await _revisions(tables.documents)
-        found = []
+        found, there = [], set[str]()
         for table in (tables.chunks, tables.items, tables.pictures):
             await table.checkout_latest()
-            removable = await self._removable(await _revisions(table) - live)
+            dead = await _revisions(table) - live
+            there |= dead
+            removable = await self._removable(dead)
             if removable:
                 found.append(Dead(table=table, revisions=removable))
+        self._forget_all_but(there)
         return found
 
     async def remove(self, found: Sequence[Dead]) -> None:
@@ -69,6 +72,11 @@ class Garbage:
                 await committed(dead.table, lambda: dead.table.delete(condition), patience=PATIENCE_SECONDS)  # noqa: B023
         for revision in {revision for dead in found for revision in dead.revisions}:
             self._superseded.pop(revision, None)
+
+    def _forget_all_but(self, there: set[str]) -> None:
+        """Let go of what was replaced long ago and has no rows: another process removed them, or it had none."""
+        past = time.monotonic() - self._grace
+        self._superseded = {name: at for name, at in self._superseded.items() if at >= past or name in there}
 
     async def _removable(self, dead: set[str]) -> list[str]:
         past = time.monotonic() - self._grace

@@ -11,7 +11,7 @@ from haiku.rag.storage.lancedb.checks import Checks
 from haiku.rag.storage.lancedb.database import LanceDBDatabase
 from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, reported
 from haiku.rag.storage.lancedb.history import history_of
-from haiku.rag.storage.lancedb.parts import parts_of
+from haiku.rag.storage.lancedb.parts import OutrunError, parts_of
 from haiku.rag.storage.lancedb.restoring import Restorer
 from haiku.rag.storage.lancedb.schema import ITEMS, PICTURES
 from haiku.rag.storage.lancedb.staging import CatchUp, Staging
@@ -40,7 +40,7 @@ class MaintainedDatabase(LanceDBDatabase):
             try:
                 read = partial(parts_of, document_id=document_id)
                 return await self._live.read("read", read, parts=[ITEMS, PICTURES])
-            except LookupError:
+            except OutrunError:
                 self._live.expire()
 
     async def rewrite(self, document: DocumentWrite, *, seen: Document) -> Document | None:

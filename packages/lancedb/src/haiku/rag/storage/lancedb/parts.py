@@ -17,10 +17,14 @@ from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.text import quoted
 
 
+class OutrunError(LookupError):
+    """A write has moved the handle on the documents past the state that was read: to be read again."""
+
+
 async def parts_of(tables: Tables, state: DocumentState, document_id: str) -> DocumentWrite | None:
     """The document, with its vectors and its moments; None where there is none.
 
-    `LookupError` where a write has moved the handle on the documents past the state.
+    `OutrunError` where the row is another one by now.
     """
     place = state.rows_by_id.get(document_id)
     if place is None:
@@ -28,7 +32,7 @@ async def parts_of(tables: Tables, state: DocumentState, document_id: str) -> Do
     of_revision = f"revision = {quoted(state.revisions[place])}"
     rows = (await tables.documents.query().where(of_revision).to_arrow()).to_pylist()
     if not rows:
-        raise LookupError(document_id)
+        raise OutrunError(document_id)
     chunks = await tables.chunks.query().where(of_revision).select([*CHUNK_COLUMNS, "vector"]).to_arrow()
     images = await _images(tables, of_revision)
     return _assembled(

@@ -1,12 +1,13 @@
 """Bringing the state of a tag back."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import anyio
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,8 +53,9 @@ class Difference:
 class Restorer:
     """Restores tags of one database.
 
-    Documents that are as they were at the tag stay untouched. The others are written again, parts first and under a
-    fresh revision, and one commit of the documents puts them in place and removes what the tag did not have.
+    Documents that are as they were at the tag, with all of their chunks, stay untouched. The others are written again,
+    parts first and under a fresh revision, and one commit of the documents puts them in place and removes what the tag
+    did not have.
     """
 
     def __init__(self, connection: Any, live: LiveTables, writer: Writer, upkeep: Upkeep) -> None:
@@ -130,7 +132,8 @@ class Restorer:
 async def _difference(then: Tables, now: Tables) -> Difference:
     await now.documents.checkout_latest()
     old, new = [await _rows_by_key(tables.documents) for tables in (then, now)]
-    written = {key: row for key, row in old.items() if new.get(key) != row}
+    short = await _short_of_chunks(new.values(), now.chunks)
+    written = {key: row for key, row in old.items() if new.get(key) != row or row["revision"] in short}
     gone = [key for key in new if key not in old]
     made = time.time_ns()
     return Difference(
@@ -141,8 +144,17 @@ async def _difference(then: Tables, now: Tables) -> Difference:
     )
 
 
+async def _short_of_chunks(rows: Iterable[Mapping[str, Any]], chunks: Any) -> set[str]:
+    """The revisions that have lost chunks, so that whoever restores a tag over damage gets them back."""
+    await chunks.checkout_latest()
+    found = (await chunks.query().select(["revision"]).to_arrow())["revision"].value_counts()
+    there = dict(zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True))
+    return {row["revision"] for row in rows if there.get(row["revision"], 0) < row["chunk_count"]}
+
+
 async def _rows_by_key(documents: Any) -> dict[str, dict[str, Any]]:
-    rows = (await documents.query().select(STATE_COLUMNS).to_arrow()).to_pylist()
+    found = await documents.query().select(STATE_COLUMNS).to_arrow()
+    rows = await anyio.to_thread.run_sync(found.to_pylist)
     return {row["key"]: row for row in rows}
 
 

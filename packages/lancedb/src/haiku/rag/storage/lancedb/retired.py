@@ -44,7 +44,7 @@ class Retired:
         names = await table_names(self._connection)
         for name in layout.tables.values():
             if name in names:
-                await self._connection.drop_table(name)
+                await self._connection.drop_table(name, ignore_missing=True)
         condition = f"{generation} AND state = 'old'"
         await committed(tables.settings, lambda: tables.settings.delete(condition))
 

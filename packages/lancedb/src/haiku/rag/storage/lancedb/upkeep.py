@@ -41,7 +41,10 @@ another way than queries expect."""
 
 
 class Upkeep:
-    """Keeps one database fast and small, in one task at a time; nothing of it ever fails a write or delays one."""
+    """Keeps one database fast and small, in one task at a time.
+
+    Nothing of it ever fails a write, and of all it does the first text's index alone delays one.
+    """
 
     def __init__(
         self, connection: Any, live: LiveTables, storage: StorageConfig, *, interval: float, language: str | None
@@ -131,10 +134,16 @@ class Upkeep:
 
     async def _first_index(self) -> None:
         async with self._lock:
-            tables = self._live.tables
-            if await tables.chunks.count_rows():
-                self._text_is_seen_to = True
-                await self._attempt(lambda: _ensure_text_indexes(tables))
+            await self._attempt(self._index_text)
+
+    async def _index_text(self) -> None:
+        tables = self._live.tables
+        if not await tables.chunks.count_rows():
+            return
+        self._text_is_seen_to = True
+        names = await unfit_text_indexes(tables)
+        if names:
+            await build_text(tables, *names, language=tables.layout.language)
 
     async def _run(self, *, lag: int = LAG_ROWS, lag_share: float = LAG_SHARE) -> None:
         began = time.monotonic()
@@ -170,12 +179,6 @@ class Upkeep:
             await action()
         except STEP_ERRORS as error:
             logger.debug("upkeep of database '%s': %s", self._live.ref.name, type(error).__name__)
-
-
-async def _ensure_text_indexes(tables: Tables) -> None:
-    names = await unfit_text_indexes(tables)
-    if names:
-        await build_text(tables, *names, language=tables.layout.language)
 
 
 def _row_of(tables: Tables) -> str:

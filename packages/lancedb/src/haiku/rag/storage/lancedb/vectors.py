@@ -15,13 +15,16 @@ from haiku.rag.storage.lancedb.vector_index import VECTOR_INDEX
 LARGE_BYTES = 32 << 20
 SCANS_FIRST = 2
 """So many searches of one state ask a large table before its rows are worth reading into memory."""
+ASKED_OF_INDEX = 20
+"""So many do before its vectors are, where an index covers them: it is as fast, but takes the processors of others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
     """What is in memory of one state at one version of the chunks table.
 
-    `rows` and `memory` are None where they are not; with `tried` there is no use in trying again.
+    `rows` and `memory` are None where they are not; with `tried` there is no use in trying again, and with `indexed`
+    the vectors can wait.
     """
 
     state: DocumentState
@@ -29,6 +32,7 @@ class Held:
     rows: RowMap | None = None
     memory: VectorMemory | None = None
     tried: bool = False
+    indexed: bool = False
 
     def is_of(self, tables: Tables, state: DocumentState) -> bool:
         """Whether this is of just that state and version."""
@@ -44,7 +48,7 @@ class VectorStore:
 
     Few vectors are read when they are first wanted. Rows alone, and many vectors, are read once a few searches of a
     state have asked for them, the latter beside the searches, which go to the table until then: a process that
-    searches once, or once after every write, is served sooner so. Vectors that an index covers stay where they are.
+    searches once, or once after every write, is served sooner so. Vectors that an index covers are the last to be read.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
@@ -65,7 +69,8 @@ class VectorStore:
         if vectors and _vector_bytes(tables, state) <= LARGE_BYTES:
             return await self._loaded(tables, state, vectors=True)
         if vectors and worthwhile:
-            self._load_beside(tables, state)
+            if held is None or not held.is_of(tables, state) or not held.indexed or self._asked > ASKED_OF_INDEX:
+                self._load_beside(tables, state)
         elif worthwhile and not self._lock.locked():
             return await self._loaded(tables, state, vectors=False)
         if held is not None and held.is_of(tables, state):
@@ -116,7 +121,8 @@ class VectorStore:
         nothing = Held(state=state, version=tables.chunks_version, tried=True)
         row_bytes = state.chunk_count * BYTES_A_ROW
         memory = None
-        if vectors and not await _is_indexed(tables, state) and self._take(row_bytes + _vector_bytes(tables, state)):
+        indexed = vectors and self._asked <= ASKED_OF_INDEX and await _is_indexed(tables, state)
+        if vectors and not indexed and self._take(row_bytes + _vector_bytes(tables, state)):
             known = None if old is None or old.memory is None else (old.state, old.memory)
             memory = await read_memory(tables, state, known)
             rows = memory.rows
@@ -128,7 +134,10 @@ class VectorStore:
             # Rows are missing or doubled: leave it to the table to tell.
             self._forget()
             return nothing
-        return Held(state=state, version=tables.chunks_version, rows=rows, memory=memory, tried=vectors)
+        tried = vectors and not indexed
+        return Held(
+            state=state, version=tables.chunks_version, rows=rows, memory=memory, tried=tried, indexed=indexed
+        )
 
     def _take(self, wanted: int) -> bool:
         fits = self._budget.exchange(self._taken, wanted)

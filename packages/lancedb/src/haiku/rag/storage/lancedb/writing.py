@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -18,6 +19,7 @@ from haiku.rag.storage.lancedb.live import LiveTables
 from haiku.rag.storage.lancedb.placing import batch_keys, holders_condition, place, rewritten, uri_is_taken
 from haiku.rag.storage.lancedb.rows import (
     Placed,
+    Vectors,
     as_json,
     checked_vectors,
     chunk_rows,
@@ -56,8 +58,7 @@ class Writer:
         """Store a batch in one commit; of documents that share a key the last is stored."""
         if not documents:
             return []
-        dimension = self._live.identity.dimension
-        vectors = [checked_vectors(document, dimension, self._name) for document in documents]
+        vectors = await self._vectors(documents)
         keys = batch_keys(documents)
         batch = dict(zip(keys, zip(documents, vectors, strict=True), strict=True))
 
@@ -79,7 +80,7 @@ class Writer:
 
         It keeps its URI, its id and its creation.
         """
-        vectors = checked_vectors(document, self._live.identity.dimension, self._name)
+        (vectors,) = await self._vectors([document])
 
         async def commit(tables: Tables) -> Document | None:
             row = await row_of(tables, seen.id)
@@ -134,6 +135,11 @@ class Writer:
             await self._upkeep.after_write()
         return result
 
+    async def _vectors(self, documents: Sequence[DocumentWrite]) -> list[Vectors]:
+        """The documents' vectors, checked."""
+        check = partial(checked_vectors, dimension=self._live.identity.dimension, database=self._name)
+        return await anyio.to_thread.run_sync(lambda: list(map(check, documents)))
+
     async def _update(self, tables: Tables, document_id: str, changes: Mapping[str, Any]) -> Document | None:
         for _ in range(UPDATE_ATTEMPTS):
             old = await row_of(tables, document_id)
@@ -182,14 +188,21 @@ class Writer:
 
     async def _replace(self, tables: Tables, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Put a changed row in place of the old one; False where another process has replaced that meanwhile."""
-        documents = tables.documents
-        rows = pa.Table.from_pylist([dict(new)], schema=await documents.schema())
+        rows = pa.Table.from_pylist([dict(new)], schema=await tables.documents.schema())
         if new["key"] == old["key"]:
             return await self._exchange(tables, old, rows)
-        if await rows_of(tables, f"key = {quoted(new['key'])}", ["id"]):
+        return await committed(tables.documents, lambda: self._move(tables, old, new, rows))
+
+    async def _move(self, tables: Tables, old: Mapping[str, Any], new: Mapping[str, Any], rows: pa.Table) -> bool:
+        """Put a row under another key. What is there is looked at right before: the merge itself cannot."""
+        keys = one_of("key", [old["key"], new["key"]])
+        there = {row["key"]: row for row in await rows_of(tables, keys, ["key", "revision", "updated_at"])}
+        if new["key"] in there:
             raise uri_is_taken(new["uri"], self._name)
-        merging = upsert(documents).when_not_matched_by_source_delete(f"key = {quoted(old['key'])}")
-        await committed(documents, lambda: merging.execute(rows))
+        if there.get(old["key"]) != {name: old[name] for name in ("key", "revision", "updated_at")}:
+            return False
+        merging = upsert(tables.documents).when_not_matched_by_source_delete(f"key = {quoted(old['key'])}")
+        await merging.execute(rows)
         return True
 
 
