@@ -270,7 +270,7 @@ async def test_upkeep_that_fails_fails_no_write(open_database, make, monkeypatch
     await database.close()
 
 
-async def test_a_table_that_cannot_be_counted_for_the_first_index_fails_nothing(open_database, make, monkeypatch, caplog):
+async def test_a_table_that_cannot_be_counted_for_an_index_fails_nothing(open_database, make, monkeypatch, caplog):
     async def broken(*_):
         raise RuntimeError("no space left at /secret/place")
 

@@ -32,7 +32,7 @@ class LanceDBSettings(StorageSection):
     """Databases by name, and how they are reached.
 
     Another process's commit is seen within `read_consistency_interval_seconds`. `storage_options` go to the object
-    store; `api_key` and `region` are for `db://` locations. `vector_memory_mb` bounds the vectors that are held in
+    store; `api_key` and `region` are for `db://` locations. `vector_memory_mb` bounds what is held in
     memory, for all databases together. `fts_language` is the language that full text stems words by and whose stop
     words it leaves out: one for all databases, or one for each by name; none by default. It is recorded when a database
     is created, and taken over again by `rebuild --reindex`.

@@ -135,9 +135,7 @@ class VectorStore:
             self._forget()
             return nothing
         tried = vectors and not indexed
-        return Held(
-            state=state, version=tables.chunks_version, rows=rows, memory=memory, tried=tried, indexed=indexed
-        )
+        return Held(state=state, version=tables.chunks_version, rows=rows, memory=memory, tried=tried, indexed=indexed)
 
     def _take(self, wanted: int) -> bool:
         fits = self._budget.exchange(self._taken, wanted)
