@@ -14,7 +14,7 @@ from haiku.rag.contracts import DatabaseRef, OpenMode
 from haiku.rag.errors import ReadOnlyError, TagError
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
 from haiku.rag.storage.lancedb import checks, garbage, survey, vector_index
-from haiku.rag.storage.lancedb.failures import engine_failure
+from haiku.rag.storage.lancedb.failures import engine_failure, is_conflict
 from haiku.rag.storage.lancedb.generations import change_layout
 from haiku.rag.storage.lancedb.layout import Layout, layout_table
 
@@ -434,3 +434,10 @@ def test_a_failure_says_what_to_do_next(text, reason, advice):
     assert str(failure) == f"database 'notes' could not be read: {reason}. {advice}"
     given = engine_failure(replace(ref, given=True), "read", OSError(f"{text}, /root/src/reader.rs:899:28"))
     assert str(given) == f"database 'notes' could not be read: {reason} ({text}). {advice}"
+
+
+def test_the_words_of_a_path_are_no_reason():
+    ref = DatabaseRef(name="notes", location="/data/conflict timeout/notes.lancedb", storage="lancedb")
+    error = OSError("LanceError(IO): something odd: /data/conflict/permission.lancedb/no space.lance")
+    assert not is_conflict(error)
+    assert "the storage engine reported a OSError" in str(engine_failure(ref, "read", error))

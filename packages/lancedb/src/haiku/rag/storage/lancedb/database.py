@@ -209,8 +209,9 @@ class LanceDBDatabase:
                 await self._upkeep.finish()
         finally:
             self._texts.close()
-            await self._vectors.close()
-            await self._live.close()
+            with anyio.CancelScope(shield=True):
+                await self._vectors.close()
+                await self._live.close()
 
     async def _document(self, find: Callable[[DocumentState], int | None]) -> Document | None:
         async def read(tables: Tables, state: DocumentState) -> Document | None:

@@ -25,6 +25,7 @@ ADVICE = {
 """What to do where trying again does not help."""
 ENGINE_SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 """Where in its own source the engine failed, which tells a user nothing."""
+WITH_SLASH = re.compile(r"\S*/\S*")
 CONFLICT_SIGNS = ("conflict", "concurrent writers")
 REASONS = (
     (CONFLICT_SIGNS, "other processes kept writing to it"),
@@ -63,7 +64,7 @@ REASONS = (
 
 def is_conflict(error: Exception) -> bool:
     """Whether another writer's commit came first, so that trying again helps."""
-    text = str(error).lower()
+    text = _said(error)
     return any(sign in text for sign in CONFLICT_SIGNS)
 
 
@@ -73,8 +74,13 @@ def failure_reason(error: Exception) -> str:
 
 
 def _known_reason(error: Exception) -> str | None:
-    text = "timed out" if isinstance(error, TimeoutError) else str(error).lower()
+    text = "timed out" if isinstance(error, TimeoutError) else _said(error)
     return next((reason for signs, reason in REASONS if any(sign in text for sign in signs)), None)
+
+
+def _said(error: Exception) -> str:
+    """What the engine says without paths and URIs, whose words mean nothing: a folder may be called `conflict`."""
+    return WITH_SLASH.sub("", str(error).lower())
 
 
 def engine_failure(ref: DatabaseRef, action: str, error: Exception) -> StorageError:

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import anyio
+
 from haiku.rag.contracts import DatabaseRef, DocumentWrite
 from haiku.rag.contracts.maintenance import Finding, HistoryEntry, TagInfo
 from haiku.rag.models import Document, EmbeddingIdentity
@@ -17,6 +19,9 @@ from haiku.rag.storage.lancedb.schema import ITEMS, PICTURES
 from haiku.rag.storage.lancedb.staging import CatchUp, Staging
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.tags import Tags
+
+STAGED_CLOSING_SECONDS = 0.5
+"""What a rebuild has staged is looked after when it is adopted: closing is to take less than 5 seconds in all."""
 
 
 class MaintainedDatabase(LanceDBDatabase):
@@ -105,6 +110,7 @@ class MaintainedDatabase(LanceDBDatabase):
     async def close(self) -> None:
         """Close what is staged, then this."""
         try:
-            await self._staging.close()
+            with anyio.move_on_after(STAGED_CLOSING_SECONDS):
+                await self._staging.close()
         finally:
             await super().close()

@@ -75,9 +75,13 @@ async def run(connection: Any, prepare: Prepare) -> None:
     name = f"{CHUNKS}.v2-{uuid4().hex[:12]}"
     filled = await connection.create_table(name, schema=chunks_schema(dimension))
     committed_to = False
+    copied: set[str] = set()
     try:
-        await _fill(filled, tables, prepare)
+        await _fill(filled, tables, prepare, copied)
         committed_to = await _switch(connection, name)
+        if committed_to:
+            # Once more, for what a process of version 1 committed while the settings were written.
+            await _copy_newest(tables[0], tables[1], filled, copied)
     finally:
         for table in (*tables, filled):
             table.close()
@@ -86,11 +90,10 @@ async def run(connection: Any, prepare: Prepare) -> None:
                 await connection.drop_table(name, ignore_missing=True)
 
 
-async def _fill(filled: Any, tables: Sequence[Any], prepare: Prepare) -> None:
+async def _fill(filled: Any, tables: Sequence[Any], prepare: Prepare, copied: set[str]) -> None:
     documents, chunks = tables[:2]
     tags = [await tag_versions(table) for table in tables]
     whole = [name for name in tags[0] if all(name in tagged for tagged in tags)]
-    copied: set[str] = set()
     for tag in whole:
         await documents.checkout(tags[0][tag])
         await chunks.checkout(tags[1][tag])
