@@ -149,4 +149,4 @@ def test_reindex_says_so(notes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(HaikuRAG, "rebuild", reindexed)
     result = notes("--db-name", "notes", "rebuild", "--reindex")
-    assert (result.exit_code, result.stdout) == (0, "Built the indexes of 'notes' again.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "Built the indexes of 'notes' again.\n", "")

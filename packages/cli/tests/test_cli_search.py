@@ -79,6 +79,7 @@ def test_what_a_threshold_removed_is_said_when_nothing_is_left(two: Any) -> None
     ("arguments", "advice"),
     [
         (["list", "--db-name", "sea"], "'--db-name' goes before the command: haiku-rag --db-name … list"),
+        (["tag", "list", "--db-name", "sea"], "'--db-name' goes before the command: haiku-rag --db-name … tag list"),
         (["search", "x", "--read-only"], "'--read-only' goes before the command: haiku-rag --read-only … search"),
         (["--db", "sea", "info"], "No such option '--db' before the command. A command's own options come after it."),
     ],

@@ -123,7 +123,7 @@ class CommandGroup(click.Group):
         """What to say of an option that a command does not have: the group's come before the command."""
         if not any(error.option_name in parameter.opts for parameter in self.params):
             return error
-        name = error.ctx.info_name if error.ctx else "COMMAND"
+        name = error.ctx.command_path.removeprefix(ctx.command_path).strip() if error.ctx else "COMMAND"
         return click.UsageError(
             f"'{error.option_name}' goes before the command: {ctx.command_path} {error.option_name} … {name}", error.ctx
         )

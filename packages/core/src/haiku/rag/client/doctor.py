@@ -106,7 +106,8 @@ class Examination:
         if not self._offers("migrations"):
             return []
         storage = cast("MigratingStorage", self.session.storage(self.ref))
-        return [f"Version {step.version}: {step.summary}." for step in await storage.pending_migrations(self.ref)]
+        steps = await storage.pending_migrations(self.ref)
+        return [f"Version {step.version}: {step.summary.removesuffix('.')}." for step in steps]
 
     async def _embedding(self, recorded: EmbeddingIdentity | None) -> list[Finding]:
         try:

@@ -104,7 +104,7 @@ def _report(tally: Tally, *, as_json: bool) -> None:
 
 
 def _notices(tally: Tally) -> None:
-    for step in tally.of("note"):
+    for step in tally.of("note") if tally.mode is not RebuildMode.REINDEX else ():  # whose summary says it all
         notice(f"Note: {step.reason}.")
     for step in tally.of("rebuilt"):
         notice(f"From what is stored: {step.uri}: {step.reason}")
