@@ -36,7 +36,6 @@ def bars(kind: str) -> list[Bar]:
         Bar(part=many, figure="first_query_ms", most=500),
         Bar(part=many, figure="first_query_ratio", most=2),
         Bar(part=many, figure="outside_storage_calls.p50_ms", most=5),
-        Bar(part=large, figure="large_vector_early.p50_ms", most=12),
         Bar(part=large, figure="large_vector.p50_ms", most=12),
         Bar(part=large, figure="large_recall_early", least=0.99),
         Bar(part=large, figure="large_recall", least=0.99),

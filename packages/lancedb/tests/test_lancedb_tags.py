@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import lancedb
 import pytest
@@ -519,3 +520,26 @@ async def test_killed_at_any_point_the_state_is_the_old_one_or_the_restored_one(
     if "v1" in {tag.name for tag in await after.tags()}:
         await after.restore_tag("v1")
         assert await whole(after, vector) == then
+
+
+async def test_tags_are_listed_after_a_clean_up_in_the_middle_of_it(database, monkeypatch):
+    await database.create_tag("first")
+    infos, failures = database._tags.infos, [OSError("Object at location /x not found")]
+
+    async def failing_once():
+        if failures:
+            raise failures.pop()
+        return await infos()
+
+    monkeypatch.setattr(database._tags, "infos", failing_once)
+    assert [tag.name for tag in await database.tags()] == ["first"]
+    assert not failures
+
+
+async def test_a_tag_that_the_store_will_not_remove_is_not_said_to_be_gone():
+    class Refusing:
+        async def delete(self, name):
+            raise OSError("permission denied")
+
+    with pytest.raises(OSError, match="permission denied"):
+        await table_tags.removed(SimpleNamespace(tags=Refusing()), "first")

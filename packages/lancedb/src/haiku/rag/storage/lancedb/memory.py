@@ -12,6 +12,8 @@ Chosen = NDArray[np.bool_]
 
 ROUNDING = 1e-5
 """Cosines of single precision are this near to the true ones."""
+WORTH_THREADS = 16_000_000
+"""A product over so many values gains more by threads of its own than it loses by them."""
 SHORTEST, LONGEST = 1e-15, 1e15
 """The squares of shorter and longer vectors leave single precision."""
 
@@ -35,8 +37,7 @@ class VectorMemory:
         Every row that may tie with the last place is there; rows that are zero or whose document is not chosen are
         not. Blocking.
         """
-        # Not `@`: its threads wait for each other while the keyword leg has the processors, which took 8 ms a database.
-        cosines: Floats = np.einsum("ij,j->i", self.vectors, direction.astype(np.float32))
+        cosines = _products(self.vectors, direction.astype(np.float32))
         cosines *= self._inverse_norms
         if len(self._without_direction):
             cosines[self._without_direction] = -np.inf
@@ -48,6 +49,14 @@ class VectorMemory:
             least = max(float(np.partition(cosines, last)[last]) - ROUNDING, least)
         rows: Rows = np.flatnonzero(cosines >= least)
         return rows
+
+
+def _products(vectors: Floats, direction: Floats) -> Floats:
+    if vectors.size >= WORTH_THREADS:
+        return vectors @ direction
+    # Its threads wait for each other while the keyword leg has the processors, which took 8 ms a database.
+    products: Floats = np.einsum("ij,j->i", vectors, direction)
+    return products
 
 
 def direction_of(vector: Floats) -> Doubles | None:

@@ -133,8 +133,10 @@ async def _has_rows(connection: Any) -> bool:
 
 async def _rows_of(connection: Any, name: str) -> int:
     table = await _opened(connection, name)
-    if table is None:
-        return 0
+    return 0 if table is None else await _counted(table)
+
+
+async def _counted(table: Any) -> int:
     try:
         rows: int = await table.count_rows()
     finally:
