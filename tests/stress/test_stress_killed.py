@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import os
 import random
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import harness
+import pytest
 import victim
 
 from haiku.rag.client import HaikuRAG
@@ -22,20 +17,6 @@ ROUNDS = 2 if STRESS == 1 else 5 * STRESS
 """Kills of each job: with six jobs 12 in the tests, and 300 under stress."""
 
 pytestmark = [pytest.mark.anyio, pytest.mark.stress]
-
-
-@pytest.fixture
-def location(tmp_path: Path) -> Path:
-    return tmp_path / "notes.lancedb"
-
-
-@pytest.fixture
-def victims(location: Path) -> Iterator[harness.Victims]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    started = harness.Victims(location, {**own, "PYTHONPATH": path})
-    yield started
-    started.end()
 
 
 async def fill(location: Path, expected: harness.Expected) -> None:

@@ -6,19 +6,14 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import anyio
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import harness
+import pytest
 import victim
 
 from haiku.rag.client import HaikuRAG
@@ -29,20 +24,6 @@ SECONDS = 3 * int(os.environ.get("HAIKU_RAG_STRESS", "1"))
 WRITERS = 8
 
 pytestmark = [pytest.mark.anyio, pytest.mark.stress]
-
-
-@pytest.fixture
-def location(tmp_path: Path) -> Path:
-    return tmp_path / "notes.lancedb"
-
-
-@pytest.fixture
-def victims(location: Path) -> Iterator[harness.Victims]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    started = harness.Victims(location, {**own, "PYTHONPATH": path})
-    yield started
-    started.end()
 
 
 def drained(process: subprocess.Popen[str]) -> threading.Thread:

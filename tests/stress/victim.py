@@ -17,7 +17,7 @@ from typing import Any
 from haiku.rag.client import DocumentImport, HaikuRAG
 from haiku.rag.config import AppConfig
 from haiku.rag.errors import HaikuRagError
-from haiku.rag.models import Chunk, DocumentItem
+from haiku.rag.models import Chunk, DocumentItem, RebuildMode
 from haiku.rag.storage.lancedb import plugin as lancedb_plugin
 from haiku.rag.testing import plugin_without_storage, testing_config
 
@@ -123,7 +123,7 @@ class Victim:
 
     async def rebuild(self) -> None:
         tell(begin="keep")
-        async for _ in self.client.rebuild("embed-only"):
+        async for _ in self.client.rebuild(RebuildMode.EMBED_ONLY):
             pass
         tell(done=True)
 

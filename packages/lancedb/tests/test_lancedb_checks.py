@@ -13,7 +13,7 @@ import pytest
 from haiku.rag.contracts import DatabaseRef, OpenMode
 from haiku.rag.errors import ReadOnlyError, TagError
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
-from haiku.rag.storage.lancedb import checks, garbage, survey, vector_index
+from haiku.rag.storage.lancedb import checks, garbage, repairs, survey, vector_index
 from haiku.rag.storage.lancedb.failures import engine_failure, is_conflict
 from haiku.rag.storage.lancedb.generations import change_layout
 from haiku.rag.storage.lancedb.layout import Layout, layout_table
@@ -136,7 +136,7 @@ async def test_passages_that_are_stored_twice_are_stored_once_again(database, ta
 async def test_a_document_that_is_deleted_meanwhile_is_not_written_again(database, make):
     (stored,) = await database.write([make()])
     await database.delete(stored.id)
-    await checks.store_once(database._writer, database.parts, stored.id)
+    await repairs.store_once(database._writer, database.parts, stored.id)
     assert await database.count_documents(filter=None) == 0
 
 

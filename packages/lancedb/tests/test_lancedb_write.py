@@ -203,6 +203,7 @@ async def test_an_update_meets_a_replacement_by_another_client(open_database, ma
     (stored,) = await one.write([make("a.md", "first")])
     tables = one._live.tables
     row = await row_of(tables, stored.id)
+    assert row is not None
     await two.write([make("a.md", "second")])
     assert not await one._writer._replace(tables, row, {**row, "title": "late"})
     updated = await one.update(stored.id, uri=None, title="late", metadata=None)
@@ -215,6 +216,7 @@ async def test_a_changed_uri_meets_a_replacement_by_another_client(open_database
     (stored,) = await one.write([make("a.md", "first")])
     tables = one._live.tables
     row = await row_of(tables, stored.id)
+    assert row is not None
     await two.write([make("a.md", "second")])
     assert not await one._writer._replace(tables, row, {**row, "uri": "b.md", "key": "uri:b.md"})
     moved = await one.update(stored.id, uri="b.md", title=None, metadata=None)
