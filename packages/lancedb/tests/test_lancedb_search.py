@@ -9,6 +9,7 @@ import pytest
 from haiku.rag.contracts import CANDIDATE_SCHEMA, CandidateQuery
 from haiku.rag.contracts.filters import Comparison
 from haiku.rag.errors import EmbeddingError
+from haiku.rag.storage.lancedb import memory
 from haiku.rag.storage.lancedb.settings import LanceDBSettings
 from haiku.rag.storage.lancedb.storage import LanceDBStorage
 
@@ -293,3 +294,12 @@ async def test_a_chunk_tells_everything_about_itself(database, make):
     assert chunk == source.chunks[1].model_copy(
         update={"document_id": stored.id, "document_uri": "a.md", "document_title": "T", "document_meta": {"m": 1}}
     )
+
+
+async def test_a_product_with_threads_finds_the_same(open_database, make, monkeypatch):
+    database = await open_database()
+    await database.write([make(f"{number}.md", f"alpha {number}") for number in range(60)])
+    query = CandidateQuery(search_type="vector", depth=10, vector=np.ones(8, np.float32))
+    without = await database.search(query)
+    monkeypatch.setattr(memory, "WORTH_THREADS", 1)
+    assert (await database.search(query)).equals(without)

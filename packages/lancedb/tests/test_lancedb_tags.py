@@ -536,10 +536,12 @@ async def test_tags_are_listed_after_a_clean_up_in_the_middle_of_it(database, mo
     assert not failures
 
 
-async def test_a_tag_that_the_store_will_not_remove_is_not_said_to_be_gone():
+async def test_removing_a_tag_tells_what_was_not_there_from_what_could_not_be_removed():
     class Refusing:
         async def delete(self, name):
-            raise OSError("permission denied")
+            raise OSError("permission denied" if name == "kept" else "Ref not found")
 
+    table = SimpleNamespace(tags=Refusing())
+    assert not await table_tags.removed(table, "gone")
     with pytest.raises(OSError, match="permission denied"):
-        await table_tags.removed(SimpleNamespace(tags=Refusing()), "first")
+        await table_tags.removed(table, "kept")

@@ -25,7 +25,7 @@ ADVICE = {
 """What to do where trying again does not help."""
 ENGINE_SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 """Where in its own source the engine failed, which tells a user nothing."""
-WITH_SLASH = re.compile(r"\S*/\S*")
+WITH_SLASH = re.compile(r"[^\s<>]*/[^\s<>]*")
 CONFLICT_SIGNS = ("conflict", "concurrent writers")
 REASONS = (
     (CONFLICT_SIGNS, "other processes kept writing to it"),

@@ -48,10 +48,15 @@ async def removed(table: Any, name: str) -> bool:
     try:
         await table.tags.delete(name)
     except ENGINE_ERRORS as error:
-        if not is_gone(error):
-            raise
-        return False
+        return _was_not_there(error)
     return True
+
+
+def _was_not_there(error: Exception) -> bool:
+    """False where there was nothing to remove; any other failure is raised."""
+    if not is_gone(error):
+        raise error
+    return False
 
 
 def is_gone(error: Exception) -> bool:
