@@ -11,7 +11,7 @@ import anyio
 
 from haiku.rag.config.models import StorageConfig
 from haiku.rag.contracts.maintenance import Finding
-from haiku.rag.errors import HaikuRagError, TagError
+from haiku.rag.errors import TagError
 from haiku.rag.models.upkeep import UpkeepStep
 from haiku.rag.storage.lancedb.condition import (
     COMPACTION,
@@ -23,7 +23,7 @@ from haiku.rag.storage.lancedb.condition import (
     tags_verdict,
     upkeep_verdict,
 )
-from haiku.rag.storage.lancedb.failures import ENGINE_ERRORS, failure_reason
+from haiku.rag.storage.lancedb.failures import STEP_ERRORS, failure_reason
 from haiku.rag.storage.lancedb.garbage import Garbage
 from haiku.rag.storage.lancedb.generations import layouts_now
 from haiku.rag.storage.lancedb.layout import current_layout
@@ -41,7 +41,6 @@ from haiku.rag.storage.lancedb.vacuum import Round, Vacuum
 from haiku.rag.storage.lancedb.verdicts import FIX, RESTORE, row_verdicts, stored_twice, verdict
 from haiku.rag.storage.lancedb.writing import Writer
 
-FAILURES: tuple[type[Exception], ...] = (HaikuRagError, *ENGINE_ERRORS)
 MANY_FRAGMENTS = 100
 """From so many pieces on, reading a table takes noticeably longer."""
 CHECK_SECONDS = 300.0
@@ -107,7 +106,7 @@ class Checks:
                 # The rows may take as long as they do: each batch has a deadline of its own.
                 with anyio.fail_after(inf if name == "rows" else CHECK_SECONDS):
                     examined.findings += await check()
-            except FAILURES as error:
+            except STEP_ERRORS as error:
                 message = f"This could not be checked: {failure_reason(error)}."
                 examined.findings.append(Finding(check=name, status="failed", message=message, remedy=RESTORE))
         return examined
@@ -185,7 +184,7 @@ class Checks:
             if any(finding.check == INDEXES and finding.fixable for finding in examined.findings):
                 await self._upkeep.rebuild_indexes()
             await self._upkeep.vacuum(retention_seconds=None, dry_run=False)
-        except FAILURES as error:
+        except STEP_ERRORS as error:
             message = f"Not everything could be put right: {failure_reason(error)}."
             return [Finding(check="fix", status="failed", message=message, remedy=FIX)]
         return []
