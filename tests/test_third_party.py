@@ -214,7 +214,8 @@ def test_a_conflict_is_settled_by_preferring_or_disabling_one(
 
 def test_a_name_that_is_not_known_is_answered_with_the_nearest(run: Run) -> None:
     assert find(run, "fusion", "acme-some", off=",".join(BROKEN)) == (
-        "UnknownPluginError: no fusion 'acme-some'. Known: acme-sum, cosine, rrf. Did you mean 'acme-sum'?"
+        "UnknownPluginError: no fusion 'acme-some'. Known: acme-sum, calibrated, cosine, rrf, weighted. "
+        "Did you mean 'acme-sum'?"
     )
 
 

@@ -27,6 +27,7 @@ class Reranking:
         self.built = self.closed = 0
         self.asked: list[list[str]] = []
         self.limits: list[int] = []
+        self.fused: list[float | None] = []
         self.answer: Any = None
         self.gate: anyio.Event | None = None
         CURRENT[:] = [self]
@@ -38,6 +39,7 @@ class Reranking:
     async def rerank(self, query: str, candidates: Sequence[RerankCandidate], limit: int) -> Any:
         self.asked.append([f"{candidate.source}/{candidate.chunk_id}" for candidate in candidates])
         self.limits.append(limit)
+        self.fused = [candidate.score for candidate in candidates]
         if self.gate is not None:
             await self.gate.wait()
         if isinstance(self.answer, Exception):
@@ -94,6 +96,7 @@ async def test_R2_a_reranker_scores_the_pooled_candidates_once_whatever_database
     async with reranked(world, plugin, "a", "b") as client:
         found = await client.search(QUERY)
     assert plugin.asked == [["a/one", "a/two", "b/three"]]
+    assert plugin.fused == pytest.approx([0.9, 0.8, 0.7], abs=1e-6)
     assert [(hit.source, hit.chunk_id, hit.score) for hit in found] == [
         ("b", "three", 0.9),
         ("a", "two", 0.5),
@@ -204,9 +207,10 @@ async def test_R2_equal_scores_of_a_reranker_fall_to_the_rank_within_the_databas
     world: World,
 ) -> None:
     await world.near("a", one=0.2, two=0.1)
-    await world.near("b", three=0.9)
-    async with reranked(world, Reranking(), "a", "b") as client:
-        assert ids(await client.search(QUERY)) == [("a", "one"), ("b", "three"), ("a", "two")]
+    await world.near("b", three=0.9, four=0.05)
+    async with reranked(world, Reranking({"four": 1.0}), "a", "b") as client:
+        found = ids(await client.search(QUERY))
+    assert found == [("b", "four"), ("a", "one"), ("b", "three"), ("a", "two")]
 
 
 async def test_R2_an_empty_pool_asks_no_reranker(world: World) -> None:
@@ -276,12 +280,12 @@ async def test_R3_the_order_of_declaration_decides_nothing_but_exact_ties(world:
     assert found[0] == found[1] == found[2]
 
 
-async def test_R4_full_text_only_orders_by_retrieval_score(world: World) -> None:
+async def test_R4_full_text_only_orders_by_how_much_of_the_attainable_score_a_passage_has(world: World) -> None:
     await world.text("a", one="pilots pilots pilots", two="pilots and many other words that nobody looks for at all")
     await world.text("b", three="pilots and boats", filler="nothing of the kind")
     async with world.client("a", "b") as client:
         found = await client.search("pilots", search_type="fts")
-    keyword = {entry.chunk_id: entry.keyword_score for entry in found.report.results}
+    keyword = {entry.chunk_id: entry.keyword_share for entry in found.report.results}
     assert {hit.chunk_id: hit.score for hit in found} == keyword
     assert sorted(keyword.values(), reverse=True) == list(keyword.values())  # type: ignore[type-var]  # none is None
     assert set(keyword) == {"one", "two", "three"}
@@ -622,9 +626,9 @@ async def test_R11_an_engine_that_answers_for_too_few_is_at_fault(
 async def test_R12_the_pool_that_a_reranker_sees_is_capped_best_first_when_that_is_set(world: World) -> None:
     await world.near("a", one=0.9, two=0.5)
     await world.near("b", three=0.7, four=0.1)
-    plugin = Reranking({"two": 1.0, "four": 1.0})
+    plugin = Reranking({"two": 1.0, "three": 0.5, "four": 1.0})
     async with reranked(world, plugin, "a", "b", search={"rerank_max_candidates": 2}) as client:
-        assert sorted(ids(await client.search(QUERY))) == [("a", "one"), ("b", "three")]
+        assert ids(await client.search(QUERY)) == [("b", "three"), ("a", "one")]
     async with reranked(world, plugin, "a", "b") as client:
         assert len(await client.search(QUERY)) == 4
     assert plugin.asked == [["a/one", "b/three"], ["a/one", "b/three", "a/two", "b/four"]]

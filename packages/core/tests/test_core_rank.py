@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haiku.rag.contracts import CANDIDATE_SCHEMA, FusionContext, candidate_table, empty_candidates
+from haiku.rag.contracts import CANDIDATE_SCHEMA, FusionContext, candidate_table
 from haiku.rag.federation.rank import order, pool_candidates, rank, weighted
 from haiku.rag.federation.request import SearchRequest
-from haiku.rag.fusion import CosineFusion, ReciprocalRankFusion
+from haiku.rag.fusion import CosineFusion
 
 COSINE = (-1.0, 1.0)
 NAMES = ("a", "b", "c")
@@ -159,48 +159,6 @@ def test_exact_ties_fall_to_the_rank_within_the_database_then_to_configured_orde
 def test_not_a_number_is_left_out() -> None:
     pool = pool_candidates([table("a", [0.9, 0.8])])
     assert order(pool, np.array([np.nan, 0.1]), [0]).tolist() == [1]
-
-
-@pytest.mark.parametrize("fusion", [CosineFusion(), ReciprocalRankFusion()])
-@pytest.mark.parametrize("search_type", ["hybrid", "vector", "fts"])
-def test_every_fusion_takes_an_empty_pool(fusion: Any, search_type: Any) -> None:
-    pool = pool_candidates([empty_candidates(), empty_candidates()])
-    context = FusionContext(sources=("a", "b"), search_type=search_type, limit=5)
-    assert fusion.fuse(pool, context).shape == (0,)
-
-
-def test_cosine_orders_full_text_by_the_text_score_and_gives_no_bound() -> None:
-    pool = pool_candidates([candidate_table(document_ids={"x": "d", "y": "d"}, keyword_leg=[("x", 7.5), ("y", 2.0)])])
-    context = FusionContext(sources=("a",), search_type="fts", limit=5)
-    assert CosineFusion().fuse(pool, context).tolist() == [7.5, 2.0]
-    assert CosineFusion().scale(context) is None
-
-
-def test_cosine_counts_a_vector_without_angle_as_zero() -> None:
-    pool = pool_candidates([candidate_table(document_ids={"x": "d"}, vector_leg=["x"], similarities={"x": np.nan})])
-    context = FusionContext(sources=("a",), search_type="vector", limit=5)
-    assert CosineFusion().fuse(pool, context).tolist() == [0.0]
-    assert CosineFusion().scale(context) == COSINE
-
-
-def test_reciprocal_rank_sums_over_the_legs_that_found_a_passage() -> None:
-    found = candidate_table(
-        document_ids=dict.fromkeys("xyz", "d"),
-        vector_leg=["x", "y"],
-        keyword_leg=[("y", 3.0), ("z", 1.0)],
-        similarities={"x": 0.9, "y": 0.8, "z": 0.1},
-        hybrid=True,
-    )
-    context = FusionContext(sources=("a",), search_type="hybrid", limit=5)
-    scores = dict(
-        zip(
-            found["chunk_id"].to_pylist(),
-            ReciprocalRankFusion().fuse(pool_candidates([found]), context).tolist(),
-            strict=True,
-        )
-    )
-    assert scores == pytest.approx({"x": 1 / 61, "y": 1 / 62 + 1 / 61, "z": 1 / 62})
-    assert ReciprocalRankFusion().scale(context) == (0.0, 2 / 61)
 
 
 def test_a_hybrid_table_is_in_reciprocal_rank_order_and_ties_fall_to_similarity_then_id() -> None:

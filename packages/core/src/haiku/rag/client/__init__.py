@@ -2,6 +2,7 @@
 
 from haiku.rag.client.client import HaikuRAG
 from haiku.rag.client.doctor import DoctorReport, examine
+from haiku.rag.client.downloading import ModelDownload, download_models
 from haiku.rag.client.ingest import IngestFailure, IngestResults, IngestStep
 from haiku.rag.client.migrating import migrate, pending_migrations
 from haiku.rag.federation.scope import DatabaseScope
@@ -15,8 +16,10 @@ __all__ = [
     "IngestFailure",
     "IngestResults",
     "IngestStep",
+    "ModelDownload",
     "RebuildMode",
     "RebuildStep",
+    "download_models",
     "examine",
     "migrate",
     "pending_migrations",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import anyio
 
 from haiku.rag.client.conversion import FORMATS, Conversion
 from haiku.rag.client.doctor import DoctorReport, examine
+from haiku.rag.client.downloading import ModelDownload, download_models
 from haiku.rag.client.files import local_path
 from haiku.rag.client.ingest import Ingest, IngestResults, IngestStep
 from haiku.rag.client.maintaining import MaintainingClient
@@ -66,6 +68,7 @@ class HaikuRAG(MaintainingClient):
         weights: Mapping[str, float] | None = None,
         boosts: Mapping[str, float] | None = None,
         min_score: float | None = None,
+        dedupe: bool | None = None,
     ) -> SearchResults:
         """The best passages of the selected databases as one list, with its report.
 
@@ -86,6 +89,7 @@ class HaikuRAG(MaintainingClient):
             weights=weights,
             boosts=boosts,
             min_score=min_score,
+            dedupe=dedupe,
         )
         return await run_search(self._session, self._scope, request)
 
@@ -240,6 +244,15 @@ class HaikuRAG(MaintainingClient):
         ref = self._scope.live("rebuilding")
         async for step in Rebuild(session=self._session, ref=ref, mode=RebuildMode(mode)).steps():
             yield step
+
+    async def download_models(self) -> AsyncIterator[ModelDownload]:
+        """Fetch the models that the configuration names, step by step, for a progress bar; see `ModelDownload`.
+
+        Touches no database and works on any client, open or not. What fails is a step and no exception.
+        """
+        async with aclosing(download_models(self.config)) as steps:
+            async for step in steps:
+                yield step
 
     async def _parsed(self, content: str, format: Format) -> tuple[DocumentImport, str]:
         if format not in FORMATS:

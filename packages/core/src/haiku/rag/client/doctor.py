@@ -119,7 +119,22 @@ class Examination:
             remedy = "pip install 'haiku-rag-core[default]'"
             message = "No embedder is installed or configured, so nothing can be embedded."
             return [Finding(check="embedder", status="warning", message=message, remedy=remedy)]
-        return [] if recorded is None else [_drift(recorded, configured, self.ref)]
+        return [] if recorded is None else [self._drift(recorded, configured)]
+
+    def _drift(self, recorded: EmbeddingIdentity, configured: EmbeddingIdentity) -> Finding:
+        """Another model keeps the database from being written, another dimension from being searched as well."""
+        try:
+            check_identity(recorded, configured, self.ref, writable=True)
+        except ConfigMismatchError as error:
+            mixed = self.session.config.search.mixed_embedders == "allow"
+            is_searched = mixed or recorded.dimension == configured.dimension
+            return Finding(
+                check="embedding",
+                status="warning" if is_searched else "failed",
+                message=str(error),
+                remedy="haiku-rag rebuild --embed-only",
+            )
+        return Finding(check="embedding", status="ok", message=f"Embedded with {recorded.describe()}, as configured.")
 
     async def _checks(self, database: Database) -> list[Finding]:
         if not self._offers("checks"):
@@ -143,20 +158,6 @@ def _remedy(error: HaikuRagError | None) -> str:
     if isinstance(error, MigrationRequiredError):
         return "haiku-rag migrate"
     return str(error).partition(" with: ")[2].rstrip(".")
-
-
-def _drift(recorded: EmbeddingIdentity, configured: EmbeddingIdentity, ref: DatabaseRef) -> Finding:
-    """Another dimension keeps the database from being searched, another model of the same from being written."""
-    try:
-        check_identity(recorded, configured, ref, writable=True)
-    except ConfigMismatchError as error:
-        return Finding(
-            check="embedding",
-            status="warning" if recorded.dimension == configured.dimension else "failed",
-            message=str(error),
-            remedy="haiku-rag rebuild --embed-only",
-        )
-    return Finding(check="embedding", status="ok", message=f"Embedded with {recorded.describe()}, as configured.")
 
 
 def _plugins(kernel: Kernel) -> list[Finding]:

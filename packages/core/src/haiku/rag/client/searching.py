@@ -10,6 +10,7 @@ from haiku.rag.federation.request import OnUnavailable, SearchRequest
 from haiku.rag.federation.scope import DatabaseScope
 from haiku.rag.federation.search import Search
 from haiku.rag.federation.session import Session
+from haiku.rag.federation.spaces import check_reads_images
 from haiku.rag.models import SearchResults, SearchType
 from haiku.rag.models.text import clean_text
 
@@ -29,6 +30,7 @@ def build_request(
     weights: Mapping[str, float] | None,
     boosts: Mapping[str, float] | None,
     min_score: float | None,
+    dedupe: bool | None,
 ) -> SearchRequest:
     """The request with the configuration's defaults. Names that are not covered are `UnknownDatabaseError`."""
     for names in (weights, boosts, None if isinstance(on_unavailable, str) else on_unavailable):
@@ -47,6 +49,7 @@ def build_request(
         weights=defaults.weights if weights is None else weights,
         boosts=defaults.boosts if boosts is None else boosts,
         min_score=defaults.min_score if min_score is None else min_score,
+        dedupe=defaults.dedupe if dedupe is None else dedupe,
         on_unavailable=defaults.on_unavailable if on_unavailable is None else on_unavailable,
         include_images=include_images,
     )
@@ -61,10 +64,8 @@ async def run_search(session: Session, scope: DatabaseScope, request: SearchRequ
     session.ensure_open()
     request = await kernel.transform("haiku_rag_before_search", hooks, "request", request=request)
     scope.chosen(request.sources)
-    if not isinstance(request.query, str) and request.sources and "image" not in session.embedder.modalities:
-        raise ValueError(
-            f"the embedder '{session.embedder.identity.provider}' reads text only, and the query is an image"
-        )
+    if request.text is None and request.sources and not session.mixes_embeddings:
+        check_reads_images(session.embedder)
     found = await Search(session=session, request=request).run()
     results: SearchResults = await kernel.transform(
         "haiku_rag_after_search", hooks, "results", request=request, results=found

@@ -2,10 +2,10 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from platformdirs import user_data_path
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
 from haiku.rag.config.section import NonBlank, Section
@@ -96,9 +96,13 @@ class EmbeddingModelConfig(Section):
 
 
 class EmbeddingsConfig(Section):
-    """How text becomes vectors. `batch_size` is how many chunks are handed to the embedder at once."""
+    """How text becomes vectors. `batch_size` is how many chunks are handed to the embedder at once.
+
+    `model` writes and reads. `others` only read, for databases that record them, with `search.mixed_embedders: allow`.
+    """
 
     model: EmbeddingModelConfig = EmbeddingModelConfig()
+    others: list[EmbeddingModelConfig] = Field(default_factory=list)
     batch_size: Annotated[int, Field(gt=0)] = 64
 
 
@@ -113,18 +117,45 @@ class RerankingConfig(Section):
     required: bool = False
 
 
+class CalibratedConfig(Section):
+    """The fusion `calibrated`: `similarity` is what the cosine counts, and the rest is what the words count."""
+
+    similarity: Annotated[Finite, Field(ge=0, le=1)] = 0.6
+
+
+class WeightedConfig(Section):
+    """The fusion `weighted`: what the cosine and the keyword score count."""
+
+    similarity: Weight = 0.95
+    keyword: Weight = 0.05
+
+    @model_validator(mode="after")
+    def _refuse_nothing(self) -> Self:
+        if self.similarity == self.keyword == 0.0:
+            raise PydanticCustomError("no_weight", "similarity and keyword must not both be 0")
+        return self
+
+
 class SearchConfig(Section):
-    """How databases are searched and their candidates ranked."""
+    """How databases are searched and their candidates ranked.
+
+    `mixed_embedders` says whether databases of different embeddings may be searched together, `dedupe` that a passage
+    which several databases hold is one hit.
+    """
 
     limit: Annotated[int, Field(gt=0)] = 5
     max_context_chars: Annotated[int, Field(gt=0)] = 5000
     rerank_pool_factor: Annotated[int, Field(gt=0)] = 10
     rerank_max_candidates: Annotated[int, Field(gt=0)] | None = None
     fusion: NonBlank | None = None
+    calibrated: CalibratedConfig = CalibratedConfig()
+    weighted: WeightedConfig = WeightedConfig()
     weights: dict[str, Weight] = Field(default_factory=dict)
     boosts: dict[str, Finite] = Field(default_factory=dict)
     min_score: Finite | None = None
     max_per_source: Annotated[int, Field(gt=0)] | None = None
+    dedupe: bool = False
+    mixed_embedders: Literal["refuse", "allow"] = "refuse"
     on_unavailable: Literal["raise", "skip"] | list[str] = "raise"
     timeout_s: Annotated[Finite, Field(gt=0)] = 30.0
 

@@ -2,7 +2,8 @@
 
 from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA, candidate_table, empty_candidates, merged_candidates
 from haiku.rag.contracts.conversion import Chunker, Converter, Source, SourceContent, TokenCounter
-from haiku.rag.contracts.embedder import Embedder
+from haiku.rag.contracts.downloads import Downloading, DownloadStep
+from haiku.rag.contracts.embedder import Embedder, LanguageBound
 from haiku.rag.contracts.filter_values import check_filter, kind_of, metadata_value, moment_of
 from haiku.rag.contracts.filters import And, Comparison, Filter, Not, Or
 from haiku.rag.contracts.fusion import Fusion, FusionContext
@@ -45,6 +46,8 @@ __all__ = [
     "DatabaseInfo",
     "DatabaseRef",
     "DocumentWrite",
+    "DownloadStep",
+    "Downloading",
     "Embedder",
     "FederatedStorage",
     "Filter",
@@ -54,6 +57,7 @@ __all__ = [
     "HealthCheck",
     "HistoricDatabase",
     "HistoryEntry",
+    "LanguageBound",
     "MigratingStorage",
     "Migration",
     "Not",

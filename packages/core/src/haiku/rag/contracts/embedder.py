@@ -1,7 +1,7 @@
 """The contract of an embedder."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +45,14 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release what it holds. Safe to call twice."""
+
+
+@runtime_checkable
+class LanguageBound(Protocol):
+    """What an embedder also is, where its model does not read every language or script.
+
+    Core finds it by the method's name; of an embedder without it every text is taken to be read.
+    """
+
+    def reads(self, text: str) -> float:
+        """The part of a text, from 0 to 1, that the model reads; 1 for one without letters. Loads no model."""

@@ -15,13 +15,15 @@ class FusionContext:
     """What a fusion may know beside the candidates.
 
     `sources` are the databases in the order of the selection; `search_type` what was searched for; `query` the text
-    of the query, None for an image; `limit` how many results are wanted.
+    of the query, None for an image; `limit` how many results are wanted. `readable` is the part of the query's text,
+    from 0 to 1, that the embedding model reads: a model of another language gives similarities that say little.
     """
 
     sources: tuple[str, ...]
     search_type: SearchType
     limit: int
     query: str | None = None
+    readable: float = 1.0
 
 
 class Fusion(Protocol):

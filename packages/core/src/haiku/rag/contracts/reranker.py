@@ -7,11 +7,15 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True)
 class RerankCandidate:
-    """A candidate as a reranker sees it: the passage with its headings, and where it is from."""
+    """A candidate as a reranker sees it: the passage with its headings, and where it is from.
+
+    `score` is its fused score, on the fusion's own scale; None where there is none.
+    """
 
     text: str
     source: str
     chunk_id: str
+    score: float | None = None
 
 
 class Reranker(Protocol):

@@ -53,7 +53,7 @@ class CandidateQuery:
 
     `vector` is the query's (float32, of the database's dimension), None for full text; `text` the query's text, None
     for a vector search. `depth` bounds each leg. `filter` selects documents, as structure or in the engine's own
-    text form.
+    text form. `with_shares` asks for `keyword_share`, which an engine may have to look up statistics for.
     """
 
     search_type: SearchType
@@ -62,6 +62,7 @@ class CandidateQuery:
     vector: NDArray[np.float32] | None = None
     filter: str | Filter | None = None
     with_vectors: bool = False
+    with_shares: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

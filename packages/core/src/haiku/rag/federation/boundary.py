@@ -14,6 +14,7 @@ import anyio
 from haiku.rag.contracts.storage import DatabaseRef
 from haiku.rag.errors import (
     ConfigMismatchError,
+    EmbeddingError,
     HaikuRagError,
     MigrationRequiredError,
     MissingDatabaseError,
@@ -34,7 +35,7 @@ T = TypeVar("T")
 KEPT = (MigrationRequiredError, ConfigMismatchError, TagError, ReadOnlyError)
 """Failures of a configured database that keep their type."""
 
-LEFT_OUT = (SourceUnavailableError, StorageError, ConfigMismatchError)
+LEFT_OUT = (SourceUnavailableError, StorageError, ConfigMismatchError, EmbeddingError)
 """Failures that `on_unavailable` may turn into a database left out; every other kind is the caller's to know."""
 
 
@@ -187,6 +188,7 @@ def failure_to_raise(outcomes: Iterable[Outcome[T]], on_unavailable: OnUnavailab
     missing = [outcome.error for outcome in required if outcome.error is not None]
     if not missing and len(errors) == len(everything):
         missing = errors
+    missing = list(dict.fromkeys(missing))  # databases of one embedder share its failure
     if len(missing) > 1:
         return SourceUnavailableError("; ".join(str(error) for error in missing), source=missing[0].source)
     return missing[0] if missing else None

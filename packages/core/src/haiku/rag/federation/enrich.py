@@ -14,7 +14,7 @@ from haiku.rag.contracts.storage import DatabaseRef
 from haiku.rag.federation.boundary import Outcome, attempt_all
 from haiku.rag.federation.fetch import Opened
 from haiku.rag.federation.session import Session
-from haiku.rag.models import Chunk, SearchResult
+from haiku.rag.models import Chunk, Provenance, SearchResult
 
 
 async def read_chunks(
@@ -48,7 +48,7 @@ async def read_chunks(
     return [found.get(key) for key in keys], outcomes
 
 
-def as_result(chunk: Chunk, *, source: str, score: float) -> SearchResult:
+def as_result(chunk: Chunk, *, source: str, score: float, also_in: Sequence[Provenance] = ()) -> SearchResult:
     """A chunk as a hit of the named database."""
     return SearchResult(
         content=chunk.content,
@@ -63,6 +63,18 @@ def as_result(chunk: Chunk, *, source: str, score: float) -> SearchResult:
         page_numbers=chunk.page_numbers,
         labels=chunk.labels,
         doc_item_refs=chunk.doc_item_refs,
+        also_in=list(also_in),
+    )
+
+
+def as_provenance(chunk: Chunk, *, source: str) -> Provenance:
+    """Where a chunk that is named beside a hit is from."""
+    return Provenance(
+        source=source,
+        chunk_id=chunk.id or "",
+        document_id=chunk.document_id or "",
+        document_uri=chunk.document_uri,
+        document_title=chunk.document_title,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -27,20 +27,34 @@ async def open_databases(session: Session, refs: Sequence[DatabaseRef], *, timeo
 
 
 async def fetch_candidates(
-    session: Session, plan: SearchPlan, query: CandidateQuery, opened: Opened, *, timeout_s: float
+    session: Session, plan: SearchPlan, queries: Mapping[str, CandidateQuery], opened: Opened, *, timeout_s: float
 ) -> dict[str, Outcome[pa.Table]]:
-    """One outcome a database: its candidates, or why there are none. What opening took counts against the deadline."""
+    """One outcome a database: its candidates, or why there are none. What opening took counts against the deadline.
+
+    `queries` holds each database's. A call of the plan whose databases have different ones becomes one call a query.
+    """
     outcomes: dict[str, Outcome[pa.Table]] = {}
 
     async def ask(call: tuple[DatabaseRef, ...]) -> None:
+        query = queries[call[0].name]
         spent = max(opened[ref.name].milliseconds for ref in call) / 1000
         for outcome in await _ask(session, call, query, opened, timeout_s=timeout_s - spent):
             outcomes[outcome.ref.name] = outcome
 
     async with anyio.create_task_group() as group:
         for call in plan.calls:
-            group.start_soon(ask, call)
+            for part in _by_query(call, queries):
+                group.start_soon(ask, part)
     return outcomes
+
+
+def _by_query(
+    call: tuple[DatabaseRef, ...], queries: Mapping[str, CandidateQuery]
+) -> Iterator[tuple[DatabaseRef, ...]]:
+    parts: dict[int, list[DatabaseRef]] = {}
+    for ref in call:
+        parts.setdefault(id(queries[ref.name]), []).append(ref)
+    yield from map(tuple, parts.values())
 
 
 async def _ask(

@@ -11,18 +11,24 @@ logger = logging.getLogger(__name__)
 
 
 def check_identity(
-    recorded: EmbeddingIdentity | None, configured: EmbeddingIdentity | None, ref: DatabaseRef, *, writable: bool
+    recorded: EmbeddingIdentity | None,
+    configured: EmbeddingIdentity | None,
+    ref: DatabaseRef,
+    *,
+    writable: bool,
+    mixed: bool = False,
 ) -> None:
     """Compare a database's embedding with the configured one when it opens.
 
     Another dimension is a `ConfigMismatchError`; so is another provider, model or document prefix where the database
-    is to be written. Where it is only read, that is a warning.
+    is to be written. Where it is only read, that is a warning, and with `mixed` embeddings nothing is wrong.
     """
-    if recorded is None or configured is None or recorded == configured:
+    if recorded is None or configured is None or recorded == configured or (mixed and not writable):
         return
+    reading = ", or open it for reading only" if mixed else ""
     text = (
         f"database '{ref.name}' was written with {recorded.describe()}, and the configuration says "
-        f"{configured.describe()}. Set embeddings.model to what it was written with."
+        f"{configured.describe()}. Set embeddings.model to what it was written with{reading}."
     )
     if writable or recorded.dimension != configured.dimension:
         raise ConfigMismatchError(text, source=ref.name)
@@ -38,5 +44,5 @@ def check_comparable(identities: Sequence[tuple[DatabaseRef, EmbeddingIdentity |
             raise ConfigMismatchError(
                 f"databases '{first.name}' and '{ref.name}' cannot be searched together by vector: '{first.name}' was "
                 f"written with {reference.describe()}, '{ref.name}' with {identity.describe()}. "
-                "Search them apart, or by full text."
+                "Search them apart, by full text, or each with its own model (search.mixed_embedders: allow)."
             )

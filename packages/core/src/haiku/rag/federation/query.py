@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haiku.rag.contracts.storage import CandidateQuery, DatabaseRef
-from haiku.rag.errors import EmbeddingError
-from haiku.rag.federation.boundary import attempt
+from haiku.rag.federation.boundary import Outcome, attempt
 from haiku.rag.federation.fetch import Opened
 from haiku.rag.federation.identity import check_comparable
 from haiku.rag.federation.request import SearchRequest
 from haiku.rag.federation.session import Session
+from haiku.rag.federation.spaces import Space, query_vectors
+from haiku.rag.federation.strategy import Strategy
 
 MIN_DEPTH = 20
 DEPTH_FACTOR = 2
@@ -37,22 +40,51 @@ def reranks(session: Session, request: SearchRequest) -> bool:
     return session.config.reranking.model is not None and request.text is not None
 
 
-async def candidate_query(
-    session: Session, request: SearchRequest, refs: Sequence[DatabaseRef], opened: Opened
-) -> CandidateQuery | None:
-    """The query for every database, embedded once; None where one database's filter matches nothing."""
-    vector = None
-    if request.search_type != "fts":
+@dataclass(frozen=True, kw_only=True)
+class Queries:
+    """What each database is asked; the outcomes of those that cannot be asked; and whose similarities compare."""
+
+    asked: Mapping[str, CandidateQuery] = field(default_factory=dict)
+    failed: Mapping[str, Outcome[Any]] = field(default_factory=dict)
+    spaces: Sequence[Space] = ()
+    warnings: Sequence[str] = ()
+
+
+async def candidate_queries(
+    session: Session, request: SearchRequest, strategy: Strategy, refs: Sequence[DatabaseRef], opened: Opened
+) -> Queries:
+    """The query for every database, embedded once a model. One database whose filter selects nothing is not asked."""
+    if request.search_type == "fts":
+        everywhere = _query(session, request, strategy, None)
+        return Queries(asked={ref.name: everywhere for ref in refs})
+    if not session.mixes_embeddings:
         check_comparable([(ref, database.identity) for ref in refs if (database := opened[ref.name].value)])
-        if await _matches_nothing(session, request, refs, opened):
-            return None
-        vector = await _embedded(session, request)
+    if await _matches_nothing(session, request, refs, opened):
+        return Queries()
+    found = await query_vectors(session, request, refs, opened)
+    of_vector = {id(vector): _query(session, request, strategy, vector) for vector in found.vectors.values()}
+    return Queries(
+        asked={name: of_vector[id(vector)] for name, vector in found.vectors.items()},
+        failed={
+            ref.name: Outcome(ref=ref, error=found.errors[ref.name], status="unavailable")
+            for ref in refs
+            if ref.name in found.errors
+        },
+        spaces=found.spaces,
+        warnings=found.warnings,
+    )
+
+
+def _query(
+    session: Session, request: SearchRequest, strategy: Strategy, vector: NDArray[np.float32] | None
+) -> CandidateQuery:
     return CandidateQuery(
         search_type=request.search_type,
         depth=depth_of(session, request),
         text=None if request.search_type == "vector" else request.text,
         vector=vector,
         filter=request.filter,
+        with_shares=strategy.reads_shares(request),
     )
 
 
@@ -71,13 +103,3 @@ async def _matches_nothing(
     if outcome.error is not None:
         raise outcome.error
     return outcome.value == 0
-
-
-async def _embedded(session: Session, request: SearchRequest) -> NDArray[np.float32]:
-    embedder = session.embedder
-    vector = np.asarray(await embedder.embed_query(request.query), dtype=np.float32)
-    if vector.shape != (embedder.identity.dimension,) or not np.isfinite(vector).all():
-        raise EmbeddingError(
-            f"the embedder returned a query vector that is not {embedder.identity.dimension} finite numbers."
-        )
-    return vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +11,25 @@ from numpy.typing import NDArray
 
 from haiku.rag.contracts.candidates import CANDIDATE_SCHEMA
 from haiku.rag.federation.request import SearchRequest
+from haiku.rag.federation.slots import Slots
 
 Scores = NDArray[np.float64]
+Scale = tuple[float, float] | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """Rows of the pool, best first, with the score that orders them. `below` counts what `min_score` removed."""
+    """Rows of the pool, best first, with the score that orders them and the one that they had before boosts.
+
+    `below` counts what `min_score` removed, `eligible` are all rows that it left, best first. `also` maps a row to
+    those of other databases that say the same.
+    """
 
     rows: NDArray[np.int64]
     scores: Scores
+    weighted: Scores
+    eligible: NDArray[np.int64]
+    also: Mapping[int, Sequence[int]]
     below: int = 0
 
 
@@ -49,7 +58,7 @@ def weighted(
     sources: NDArray[np.int32],
     names: Sequence[str],
     weights: Mapping[str, float],
-    scale: tuple[float, float] | None,
+    scale: Scale,
 ) -> Scores:
     """Multiply each score, mapped to [0, 1] by its scale, by its database's weight; a weight of 0 leaves rows out.
 
@@ -75,30 +84,25 @@ def rank(
     *,
     names: Sequence[str],
     configured: Sequence[int],
-    scale: tuple[float, float] | None,
+    scale: Scale,
     max_per_source: int | None,
+    passage: Callable[[int], Hashable | None] | None = None,
 ) -> Ranking:
-    """Apply weights, the threshold, boosts and the cap a database, in this order, and cut to the limit."""
+    """Apply weights, the threshold, boosts and the cap a database, in this order, and cut to the limit.
+
+    `passage` says what a row says, see `Slots`: then a passage of several databases is one row, the best.
+    """
     sources = pool.column("source").to_numpy()
-    scores = weighted(scores, sources, names, request.weights, scale)
+    scaled = weighted(scores, sources, names, request.weights, scale)
     below = 0
     if request.min_score is not None:
-        below = int((scores < request.min_score).sum())
-        scores = np.where(scores < request.min_score, np.nan, scores)
-    scores = scores + np.array([request.boosts.get(name, 0.0) for name in names])[sources]
-    rows = order(pool, scores, configured)
-    if max_per_source is not None:
-        rows = _capped(rows, sources, max_per_source)
-    rows = rows[: request.limit]
-    return Ranking(rows=rows, scores=scores[rows], below=below)
-
-
-def _capped(rows: NDArray[np.int64], sources: NDArray[np.int32], cap: int) -> NDArray[np.int64]:
-    seen: dict[int, int] = {}
-    kept = []
-    for row in rows:
-        source = int(sources[row])
-        seen[source] = seen.get(source, 0) + 1
-        if seen[source] <= cap:
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
+        below = int((scaled < request.min_score).sum())
+        scaled = np.where(scaled < request.min_score, np.nan, scaled)
+    final = scaled + np.array([request.boosts.get(name, 0.0) for name in names])[sources]
+    eligible = order(pool, final, configured)
+    slots = Slots(sources=sources, cap=max_per_source, passage=passage)
+    plain = max_per_source is None and passage is None
+    rows = (eligible if plain else slots.filled(eligible.tolist()))[: request.limit]
+    return Ranking(
+        rows=rows, scores=final[rows], weighted=scaled[rows], eligible=eligible, also=slots.also, below=below
+    )

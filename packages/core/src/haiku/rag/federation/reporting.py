@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from opentelemetry import trace
 
 from haiku.rag.contracts.storage import DatabaseRef
 from haiku.rag.federation.boundary import Outcome
-from haiku.rag.federation.rank import Ranking, Scores
+from haiku.rag.federation.candidates import Candidates
+from haiku.rag.federation.fusing import Fused
+from haiku.rag.federation.rank import Ranking
+from haiku.rag.federation.rerank import Reranked
 from haiku.rag.models import DatabaseReport, ResultReport, SearchReport
 
 tracer = trace.get_tracer("haiku.rag")
+LEG_COLUMNS = ("similarity", "vector_rank", "keyword_score", "keyword_share", "keyword_rank")
 
 
 @contextmanager
@@ -66,27 +68,37 @@ def note_failures(report: SearchReport, outcomes: Iterable[Outcome[Any]]) -> Non
 
 def report_results(
     report: SearchReport,
-    pool: pa.Table,
+    candidates: Candidates,
     ranking: Ranking,
     *,
-    fused: Scores,
-    fused_order: NDArray[np.int64],
-    names: Sequence[str],
+    fused: Fused,
+    reranked: Reranked | None,
+    boosts: Mapping[str, float],
 ) -> None:
-    """Each result's scores and ranks before and after the stages."""
-    place = {int(row): index for index, row in enumerate(fused_order, 1)}
-    picked = pool.take(pa.array(ranking.rows)).to_pylist()
-    for number, (row, values) in enumerate(zip(ranking.rows, picked, strict=True), 1):
+    """Each result's scores and ranks before and after the stages, and what was left out on the way."""
+    report.below_min_score = ranking.below
+    report.duplicates = sum(len(ranking.also.get(int(row), ())) for row in ranking.rows)
+    after_fusion, after_reranking = _places(fused.order), _places(reranked.order if reranked else ())
+    picked = candidates.table.take(pa.array(ranking.rows)).to_pylist()
+    for number, (row, values) in enumerate(zip(ranking.rows.tolist(), picked, strict=True), 1):
+        name = candidates.names[values["source"]]
         report.results.append(
             ResultReport(
                 chunk_id=values["chunk_id"],
-                source=names[values["source"]],
-                similarity=values["similarity"],
-                keyword_score=values["keyword_score"],
+                source=name,
+                **{column: values[column] for column in LEG_COLUMNS},
                 rank_in_database=values["rank"],
-                fused_score=float(fused[row]),
-                fused_rank=place[int(row)],
+                fused_score=float(fused.scores[row]),
+                fused_rank=after_fusion[row],
+                rerank_score=float(reranked.scores[row]) if reranked else None,
+                rerank_rank=after_reranking.get(row),
+                weighted_score=float(ranking.weighted[number - 1]),
+                boost=boosts.get(name, 0.0),
                 score=float(ranking.scores[number - 1]),
                 rank=number,
             )
         )
+
+
+def _places(rows: Iterable[int]) -> dict[int, int]:
+    return {int(row): place for place, row in enumerate(rows, 1)}

@@ -29,6 +29,7 @@ class SearchRequest:
     weights: Mapping[str, float] = field(default_factory=dict)
     boosts: Mapping[str, float] = field(default_factory=dict)
     min_score: float | None = None
+    dedupe: bool = False
     on_unavailable: OnUnavailable = "raise"
     include_images: bool = False
 
@@ -67,6 +68,7 @@ def _check_types(request: SearchRequest) -> None:
         "fusion": (str, NoneType),
         "weights": (Mapping,),
         "boosts": (Mapping,),
+        "dedupe": (bool,),
         "on_unavailable": (str, Collection),
     }
     for name, types in expected.items():

@@ -1,4 +1,4 @@
-"""What a client and those borrowed from it share: open databases, engines, the embedder and the reranker."""
+"""What a client and those borrowed from it share: open databases, engines, embedders and the reranker."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from haiku.rag.contracts.storage import Database, DatabaseRef, OpenMode, Storage
-from haiku.rag.errors import PluginError
+from haiku.rag.federation.embedders import Embedders
 from haiku.rag.federation.identity import check_identity
 from haiku.rag.models import EmbeddingIdentity
-from haiku.rag.plugins import EmbedderRecord
 
 if TYPE_CHECKING:
     from haiku.rag.config import AppConfig
@@ -44,7 +43,7 @@ class Session:
         self._databases: dict[str, Database] = {}
         self._locks: dict[str, anyio.Lock] = defaultdict(anyio.Lock)
         self._storages: dict[str, Storage] = {}
-        self._embedder: Embedder | None = None
+        self._embedders = Embedders(config)
         self._reranker: Reranker | None = None
 
     def mode_of(self, ref: DatabaseRef) -> OpenMode:
@@ -93,7 +92,8 @@ class Session:
         return database
 
     def _check(self, database: Database, configured: EmbeddingIdentity | None, ref: DatabaseRef) -> None:
-        check_identity(database.identity, configured, ref, writable=self.mode_of(ref) is not OpenMode.READ)
+        writable = self.mode_of(ref) is not OpenMode.READ
+        check_identity(database.identity, configured, ref, writable=writable, mixed=self.mixes_embeddings)
 
     def storage(self, ref: DatabaseRef) -> Storage:
         """The engine of a database, built once."""
@@ -104,19 +104,23 @@ class Session:
     @property
     def embedder(self) -> Embedder:
         """The configured embedder, or the installed one that needs no configuration. Built once; loads no model."""
-        if self._embedder is None:
-            name = self.config.embeddings.model.provider or self.kernel.default(EmbedderRecord).name
-            self._embedder = self.kernel.create("embedder", name, self.config)
-        return self._embedder
+        return self._embedders.configured
+
+    @property
+    def mixes_embeddings(self) -> bool:
+        """Whether each database is searched with the model that it records, and not with the configured one."""
+        return self.config.search.mixed_embedders == "allow"
+
+    async def embedder_for(self, database: Database, ref: DatabaseRef) -> Embedder:
+        """The embedder of a database's queries; `ConfigMismatchError` where none fits."""
+        recorded = database.identity
+        if recorded is None or not self.mixes_embeddings:
+            return self.embedder
+        return await self._embedders.serving(recorded, ref)
 
     async def configured_identity(self) -> EmbeddingIdentity | None:
         """The configured embedding; None where no embedder is installed, and so nothing can be embedded."""
-        try:
-            embedder = self.embedder
-        except PluginError:
-            return None
-        # A model in a folder that states its dimension nowhere has to be read for it.
-        return await anyio.to_thread.run_sync(lambda: embedder.identity)
+        return await self._embedders.configured_identity()
 
     @property
     def reranker(self) -> Reranker | None:
@@ -128,14 +132,18 @@ class Session:
 
     async def close(self) -> None:
         """Close everything that was opened or built, once, each for at most 5 seconds; a failure is logged."""
-        resources = [*self._databases.values(), *self._storages.values(), self._embedder, self._reranker]
+        resources: list[Database | Storage | Embedder | Reranker] = [
+            *self._databases.values(),
+            *self._storages.values(),
+            *self._embedders.release(),
+            *([] if self._reranker is None else [self._reranker]),
+        ]
         self._is_open = False
         self._databases.clear()
         self._storages.clear()
-        self._embedder = self._reranker = None
+        self._reranker = None
         for resource in resources:
-            if resource is not None:
-                await close_resource(resource)
+            await close_resource(resource)
 
 
 async def close_resource(resource: Database | Storage | Embedder | Reranker) -> None:

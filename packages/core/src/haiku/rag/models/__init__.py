@@ -4,7 +4,7 @@ from haiku.rag.models.documents import Chunk, Document, DocumentImport, Document
 from haiku.rag.models.identity import EmbeddingIdentity
 from haiku.rag.models.rebuild import RebuildMode, RebuildStep
 from haiku.rag.models.report import DatabaseReport, DatabaseStatus, ResultReport, SearchReport
-from haiku.rag.models.results import SearchResult, SearchResults, SearchType
+from haiku.rag.models.results import Provenance, SearchResult, SearchResults, SearchType
 from haiku.rag.models.upkeep import UpkeepReport, UpkeepStep
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "DocumentItem",
     "EmbeddingIdentity",
     "ParsedDocument",
+    "Provenance",
     "RebuildMode",
     "RebuildStep",
     "ResultReport",

@@ -26,15 +26,28 @@ class DatabaseReport(Model):
 
 
 class ResultReport(Model):
-    """One result's scores before and after each stage; ranks count from 1."""
+    """One result's scores and ranks before and after each stage; ranks count from 1.
+
+    First the legs of its database: `similarity` and `vector_rank`, `keyword_score`, `keyword_rank` and `keyword_share`
+    (how much of the score that was attainable there), None where a leg did not find it or knows no such number. Then
+    its rank in the database, the fusion's score and rank, the reranker's (None where none scored it), the score after
+    weights, the boost that was added, and what came of it.
+    """
 
     chunk_id: str
     source: str
     similarity: float | None = None
+    vector_rank: int | None = None
     keyword_score: float | None = None
+    keyword_share: float | None = None
+    keyword_rank: int | None = None
     rank_in_database: int
     fused_score: float
     fused_rank: int
+    rerank_score: float | None = None
+    rerank_rank: int | None = None
+    weighted_score: float
+    boost: float = 0.0
     score: float
     rank: int
 
@@ -42,7 +55,8 @@ class ResultReport(Model):
 class SearchReport(Model):
     """The report of one search.
 
-    `stages` maps a stage to its duration in milliseconds; `warnings` are sentences for the user that plugins add.
+    `stages` maps a stage to its duration in milliseconds. `warnings` are sentences for the user, from core and plugins.
+    `duplicates` is how many candidates were named in a hit's `also_in` instead of being hits of their own.
     """
 
     databases: list[DatabaseReport] = Field(default_factory=list)
@@ -52,6 +66,7 @@ class SearchReport(Model):
     rerank: str = "off"
     candidates: int = 0
     below_min_score: int = 0
+    duplicates: int = 0
     warnings: list[str] = Field(default_factory=list)
 
     @property

@@ -11,11 +11,22 @@ from haiku.rag.models.report import SearchReport
 SearchType = Literal["hybrid", "vector", "fts"]
 
 
+class Provenance(Model):
+    """Where else a passage was found."""
+
+    source: str
+    chunk_id: str
+    document_id: str
+    document_uri: str | None = None
+    document_title: str | None = None
+
+
 class SearchResult(Model):
     """One hit, with the database it came from.
 
     `score` is the score that ordered the list; its scale is the fusion's or the reranker's. `image_data` maps the
-    refs of the hit's pictures to base64 text.
+    refs of the hit's pictures to base64 text. `also_in` names the same passage in other databases, best first, where
+    duplicates are one hit.
     """
 
     content: str
@@ -31,6 +42,7 @@ class SearchResult(Model):
     labels: list[str] = Field(default_factory=list)
     doc_item_refs: list[str] = Field(default_factory=list)
     image_data: dict[str, str] | None = None
+    also_in: list[Provenance] = Field(default_factory=list)
 
 
 class SearchResults(list[SearchResult]):

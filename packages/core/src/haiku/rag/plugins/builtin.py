@@ -21,11 +21,24 @@ def haiku_rag_register_fusion() -> Iterable[FusionRecord]:
         name="cosine",
         summary="Cosine similarity to the query; the default for several databases",
         factory="haiku.rag.fusion.cosine:CosineFusion",
+        keyword_share="fts",
     )
     yield FusionRecord(
         name="rrf",
         summary="Reciprocal rank over the legs of each database (k = 60); the default for hybrid search in one",
         factory="haiku.rag.fusion.rrf:ReciprocalRankFusion",
+        compares_similarity=False,
+        keyword_share="never",
+    )
+    yield FusionRecord(
+        name="calibrated",
+        summary="Cosine and comparable keyword scores together; recommended for several databases",
+        factory="haiku.rag.fusion.calibrated:CalibratedFusion",
+    )
+    yield FusionRecord(
+        name="weighted",
+        summary="Cosine with a small part of the keyword score, by fixed weights",
+        factory="haiku.rag.fusion.weighted:WeightedFusion",
     )
 
 

@@ -6,7 +6,7 @@ The factory is imported when the name is selected, and not before. New fields al
 
 import re
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -82,9 +82,17 @@ class RerankerRecord(PluginRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class FusionRecord(PluginRecord):
-    """A fusion strategy. Factory: `(AppConfig) -> haiku.rag.contracts.Fusion`."""
+    """A fusion strategy. Factory: `(AppConfig) -> haiku.rag.contracts.Fusion`.
+
+    `compares_similarity=False` says that it does not compare similarities across databases, so that it can merge those
+    of different embedding models. `keyword_share` says in which searches it reads the column of that name, which
+    storage engines look up statistics for: `"never"`, `"fts"` for full text alone, or `"always"` where there are words.
+    """
 
     kind: ClassVar[str] = "fusion"
+
+    compares_similarity: bool = True
+    keyword_share: Literal["never", "fts", "always"] = "always"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ Install with `haiku-rag-core[testing]`. Nothing here is an entry point.
 
 import pytest
 
-_SUITES = ("chunker", "converter", "embedder", "fusion", "reranker", "source", "storage")
+_SUITES = ("chunker", "converter", "downloading", "embedder", "fusion", "reranker", "source", "storage")
 _CLAUSES = (
     "concurrency",
     "conditions",
@@ -36,7 +36,9 @@ pytest.register_assert_rewrite(*(f"{__name__}.storage_{part}" for part in _CLAUS
 
 from haiku.rag.testing.chunker import ChunkerContract  # noqa: E402 - assertions are rewritten from here on
 from haiku.rag.testing.converter import ConverterContract  # noqa: E402
+from haiku.rag.testing.downloading import DownloadingContract  # noqa: E402
 from haiku.rag.testing.embedder import EmbedderContract  # noqa: E402
+from haiku.rag.testing.fetching_reranker import FetchingReranker  # noqa: E402
 from haiku.rag.testing.fusion import FusionContract  # noqa: E402
 from haiku.rag.testing.hash_embedder import HashEmbedder, embedding_calls  # noqa: E402
 from haiku.rag.testing.kernel import testing_config, testing_kernel, testing_plugin  # noqa: E402
@@ -51,7 +53,9 @@ from haiku.rag.testing.text import ParagraphChunker, TextConverter  # noqa: E402
 __all__ = [
     "ChunkerContract",
     "ConverterContract",
+    "DownloadingContract",
     "EmbedderContract",
+    "FetchingReranker",
     "FusionContract",
     "HashEmbedder",
     "MemoryDatabase",

@@ -13,6 +13,7 @@
 10. Calls at once give what calls one by one give.
 11. Pictures are read where `modalities` says `image`, and are an `EmbeddingError` elsewhere.
 12. Closing twice is safe.
+13. Where it says which part of a text it reads, that is between 0 and 1, and all of one without letters.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ import anyio
 import numpy as np
 import pytest
 
-from haiku.rag.contracts.embedder import Embedder, Vectors
+from haiku.rag.contracts.embedder import Embedder, LanguageBound, Vectors
 from haiku.rag.errors import EmbeddingError
 
 TEXTS = (
@@ -143,6 +144,12 @@ class EmbedderContract:
         await embedder.embed_query(TEXTS[0])
         await embedder.close()
         await embedder.close()
+
+    def test_13_it_reads_a_part_of_each_text(self, embedder: Embedder) -> None:
+        if not isinstance(embedder, LanguageBound):
+            pytest.skip("it does not say what it reads")
+        assert all(0.0 <= embedder.reads(text) <= 1.0 for text in (*TEXTS, *ODD_TEXTS))
+        assert embedder.reads("") == embedder.reads("1926, 3.14!") == 1.0
 
 
 async def _at_once(embedder: Embedder, texts: Sequence[str]) -> list[Vectors]:

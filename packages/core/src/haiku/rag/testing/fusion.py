@@ -8,6 +8,8 @@
 5. The order of the databases changes no score.
 6. Missing and NaN similarities and text scores, and equal scores throughout, are taken as they come.
 7. Not every row is left out of a pool in which every row has its scores.
+8. A row's score does not depend on the other rows, so that a database more changes no score. A strategy that cannot do
+   without looking at the other rows says so: `looks_at_other_rows = True`.
 """
 
 import numpy as np
@@ -30,7 +32,9 @@ _CHECKS = settings(
 
 
 class FusionContract:
-    """Override `fusion`."""
+    """Override `fusion`, and `looks_at_other_rows` where that is so."""
+
+    looks_at_other_rows = False
 
     @pytest.fixture
     def fusion(self) -> Fusion:
@@ -54,6 +58,7 @@ class FusionContract:
             "rank": 1,
             "similarity": None if search_type == "fts" else 0.5,
             "keyword_score": None if search_type == "vector" else 1.5,
+            "keyword_share": None if search_type == "vector" else 0.25,
             "vector_rank": None if search_type == "fts" else 1,
             "keyword_rank": None if search_type == "vector" else 1,
         }
@@ -105,6 +110,18 @@ class FusionContract:
     @given(pool=pools(least=1))
     def test_7_not_every_row_is_left_out(self, fusion: Fusion, pool: Pool) -> None:
         assert not np.isnan(_fused(fusion, pool)).all()
+
+    @_CHECKS
+    @given(pool=pools(least=1))
+    def test_8_a_score_does_not_depend_on_the_other_rows(self, fusion: Fusion, pool: Pool) -> None:
+        if self.looks_at_other_rows:
+            pytest.skip("the strategy looks at the other rows")
+        together = _by_row(fusion, pool)
+        for name, table in zip(pool.names, pool.tables, strict=True):
+            for row in range(table.num_rows):
+                alone = Pool(search_type=pool.search_type, tables=(table.slice(row, 1),), names=(name,))
+                for key, score in _by_row(fusion, alone).items():
+                    assert score == pytest.approx(together[key], nan_ok=True, rel=1e-9)
 
 
 def _fused(fusion: Fusion, pool: Pool) -> NDArray[np.float64]:

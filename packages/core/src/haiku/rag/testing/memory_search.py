@@ -10,7 +10,7 @@ from haiku.rag.contracts.candidates import candidate_table
 from haiku.rag.contracts.storage import CandidateQuery
 from haiku.rag.models import Document
 from haiku.rag.testing.memory_server import StoredDocument
-from haiku.rag.testing.words import bm25, words
+from haiku.rag.testing.words import bm25, idf, words
 
 
 def candidates(
@@ -29,6 +29,7 @@ def candidates(
         keyword_leg=_keyword_leg(documents, ids, chosen, query) if query.search_type != "vector" else (),
         similarities=similarities,
         hybrid=hybrid,
+        attainable=_attainable(documents, query),
     )
     return _with_vectors(table, dict(zip(ids, vectors, strict=True)), query) if query.with_vectors else table
 
@@ -61,6 +62,13 @@ def _keyword_leg(
     scores = dict(zip(ids, bm25(passages, words(query.text or "")), strict=True))
     found = [is_chosen and scores[chunk] > 0 for chunk, is_chosen in zip(ids, chosen, strict=True)]
     return [(chunk, scores[chunk]) for chunk in _best(scores, ids, found, query.depth)]
+
+
+def _attainable(documents: Sequence[StoredDocument], query: CandidateQuery) -> float | None:
+    if not query.with_shares:
+        return None
+    passages = [tokens for stored in documents for tokens in stored.words]
+    return sum(idf(passages, word) for word in words(query.text or ""))
 
 
 def _with_vectors(table: pa.Table, vectors: dict[str, NDArray[np.float32]], query: CandidateQuery) -> pa.Table:

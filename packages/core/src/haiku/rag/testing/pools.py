@@ -12,6 +12,7 @@ from haiku.rag.models import SearchType
 
 _COSINES = st.one_of(st.floats(-1, 1, width=32), st.sampled_from([0.0, 0.5, 0.5, 1.0, -1.0]))
 _TEXT_SCORES = st.one_of(st.floats(0.0009765625, 64, width=32), st.sampled_from([1.0, 2.0]))
+_ATTAINABLE = st.one_of(st.none(), st.floats(0.5, 128, width=32))
 _HOLES = st.sampled_from([None, float("nan"), 0.25])
 
 
@@ -46,11 +47,12 @@ def _table(draw: st.DrawFn, search_type: SearchType, rows: int) -> pa.Table:
         keyword_leg=[(chunk, texts[chunk]) for chunk in sorted(in_text, key=lambda chunk: -texts[chunk])],
         similarities=cosines,
         hybrid=search_type == "hybrid",
+        attainable=draw(_ATTAINABLE),
     )
 
 
 def _with_holes(draw: st.DrawFn, table: pa.Table) -> pa.Table:
-    for column in ("similarity", "keyword_score"):
+    for column in ("similarity", "keyword_score", "keyword_share"):
         values = [draw(_HOLES) for _ in range(table.num_rows)]
         index = table.schema.get_field_index(column)
         table = table.set_column(index, table.schema.field(column), pa.array(values, type=pa.float64()))
@@ -62,6 +64,8 @@ def pool_table(pool: Pool) -> pa.Table:
     return pool_candidates(pool.tables)
 
 
-def context_for(pool: Pool) -> FusionContext:
+def context_for(pool: Pool, *, readable: float = 1.0) -> FusionContext:
     """The context of a search that found the pool."""
-    return FusionContext(sources=pool.names, search_type=pool.search_type, limit=5, query="stone bridge")
+    return FusionContext(
+        sources=pool.names, search_type=pool.search_type, limit=5, query="stone bridge", readable=readable
+    )

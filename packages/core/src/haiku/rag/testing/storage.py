@@ -92,6 +92,9 @@ Rebuilding, where `capabilities` names it
     or it is to be anew.
 68. Adopting changes nothing while the documents differ, and then everything at once, for readers that are open too.
 69. A writer that was open meanwhile is refused for the new embedding or writes to the new database; nothing is lost.
+70. Shares of the attainable text score come only when they are asked for, and for all rows of the keyword leg or none:
+    from 0 to 1, in the order of the scores, higher for a passage that has more of the query. A word that the database
+    lacks lowers them.
 """
 
 from haiku.rag.testing.storage_concurrency import ConcurrencyClauses

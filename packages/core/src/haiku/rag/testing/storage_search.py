@@ -1,5 +1,5 @@
 # ruff: noqa: D102 - a test's name is its documentation
-"""Clauses 27 to 33 of the storage contract: searching."""
+"""Clauses 27 to 33 and 70 of the storage contract: searching."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WORDLESS_QUERIES = ("!!!", "   ", '"', "()", "_", "*", "…")
 
 
 class SearchClauses(StorageFixtures):
-    """Clauses 27 to 33."""
+    """Clauses 27 to 33, and 70."""
 
     @pytest.mark.parametrize(
         "query", [vector_query(QUERY), text_query("stone bridge"), hybrid_query("stone bridge", QUERY)]
@@ -167,6 +167,32 @@ class SearchClauses(StorageFixtures):
             assert right.equals(left)
         backwards = await many.search_many(databases[::-1], query)
         assert [answer for answer in backwards if isinstance(answer, Exception)] == []
+
+    @pytest.mark.parametrize("kind", ["fts", "hybrid"])
+    async def test_70_shares_say_how_much_of_the_attainable_a_hit_attained(
+        self, open_database: OpenDatabase, kind: str
+    ) -> None:
+        database = await open_database()
+        await database.write([document(text) for text in (*TEXTS, "zinc roof", "zinc roof zinc roof zinc roof")])
+
+        async def shares(text: str, *, wanted: bool = True) -> list[float | None]:
+            more = {"depth": 50, "with_shares": wanted}
+            query = text_query(text, **more) if kind == "fts" else hybrid_query(text, QUERY, **more)
+            table = (await database.search(query)).sort_by("keyword_rank")
+            named: list[float | None] = table["keyword_share"].to_pylist()[
+                : table.num_rows - table["keyword_rank"].null_count
+            ]
+            assert table["keyword_share"].null_count == table.num_rows - len(named) + named.count(None)
+            return named
+
+        assert await shares("zinc roof", wanted=False) == [None, None]
+        found = await shares("zinc roof")
+        if None in found:
+            pytest.skip("the engine cannot tell what is attainable")
+        most, less = (share or 0.0 for share in found)
+        assert 0.2 < less < most <= 1.0
+        with_stranger = await shares("zinc roof zeppelin")
+        assert [share for share in with_stranger if share is None or share >= most] == []
 
 
 async def _write_texts(database: Database) -> list[DocumentWrite]:

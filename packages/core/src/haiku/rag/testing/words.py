@@ -26,9 +26,14 @@ def bm25(passages: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]
     mean = sum(map(len, passages)) / max(len(passages), 1)
     scores = [0.0] * len(passages)
     for word in query:
-        holding = [index for index, count in enumerate(counts) if word in count]
-        idf = log(1 + (len(passages) - len(holding) + 0.5) / (len(holding) + 0.5))
-        for index in holding:
+        weight = idf(passages, word)
+        for index in (index for index, count in enumerate(counts) if word in count):
             frequency = counts[index][word]
-            scores[index] += idf * frequency / (frequency + K1 * (1 - B + B * len(passages[index]) / mean))
+            scores[index] += weight * frequency / (frequency + K1 * (1 - B + B * len(passages[index]) / mean))
     return scores
+
+
+def idf(passages: Sequence[Sequence[str]], word: str) -> float:
+    """The inverse document frequency of a word, and so the highest score that it can give."""
+    holding = sum(word in passage for passage in passages)
+    return log(1 + (len(passages) - holding + 0.5) / (holding + 0.5))

@@ -24,8 +24,9 @@ from haiku.rag.storage.lancedb.location import folder_size
 from haiku.rag.storage.lancedb.offered import Offered
 from haiku.rag.storage.lancedb.reading import chunks_of, documents_with_content, items_of, picture_of
 from haiku.rag.storage.lancedb.schema import ITEMS, PICTURES, SCHEMA_VERSION
-from haiku.rag.storage.lancedb.search import Search, candidates, query_direction, query_words
+from haiku.rag.storage.lancedb.search import Search, candidates, query_direction, query_terms, query_words
 from haiku.rag.storage.lancedb.state import DocumentState, document_from_row
+from haiku.rag.storage.lancedb.statistics import TermStatistics
 from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.upkeep import Upkeep
 from haiku.rag.storage.lancedb.vectors import VectorStore
@@ -57,6 +58,7 @@ class LanceDBDatabase:
         self._writer = Writer(self._live, self._upkeep)
         self._vectors = VectorStore(budget)
         self._offered = Offered()
+        self._statistics = TermStatistics(budget)
         self._texts = HeldTexts(budget)
         self._selection: tuple[DocumentState, str | Filter, Places] | None = None
         self._writable = writable
@@ -82,14 +84,15 @@ class LanceDBDatabase:
             return await candidates(
                 Search(
                     query=query,
-                    chunks=tables.chunks,
+                    tables=tables,
                     selection=selection,
-                    dimension=tables.dimension,
                     direction=direction,
                     words=words,
                     rows=held.rows,
                     memory=held.memory,
                     offered=self._offered,
+                    statistics=self._statistics,
+                    terms=() if words is None else query_terms(query, tables.layout.language),
                 )
             )
 
@@ -210,6 +213,7 @@ class LanceDBDatabase:
         finally:
             self._texts.close()
             with anyio.CancelScope(shield=True):
+                await self._statistics.close()
                 await self._vectors.close()
                 await self._live.close()
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,25 @@ SENTENCE = 5
 """From so many words on, a query is a sentence."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a query asks for: `phrases` and the identifiers of `required` have to be there, the rest may be."""
+
+    phrases: tuple[str, ...]
+    required: str
+    optional: str
+    names: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of a query as one field of the index is asked for it, and what its score is multiplied by."""
+
+    column: str
+    text: str
+    boost: float = 1.0
+
+
 @lru_cache(maxsize=64)
 def keyword_query(text: str, *, language: str | None) -> Any | None:
     """A query of `lancedb.query` for one call of `nearest_to_text`, None where there is nothing to look up.
@@ -34,11 +54,25 @@ def keyword_query(text: str, *, language: str | None) -> Any | None:
     words; those that end in `+` or `#` have to be there where a phrase has them, because its words do not show them.
     `language` is the one of the database's index: its stop words are left out, except in phrases.
     """
+    return _combined(_parts(text, language))
+
+
+@lru_cache(maxsize=64)
+def keyword_terms(text: str, *, language: str | None) -> tuple[Term, ...]:
+    """The terms that a passage is scored by for a query, a repeated one as often as it is there."""
+    parts = _parts(text, language)
+    said = _tokens(" ".join([*parts.phrases, parts.optional]))
+    named = [*((name, 1.0) for name in parts.required.split()), *((name, WHOLE_NAME) for name in parts.names.split())]
+    return (*(Term(TEXT, token) for token in said), *(Term(IDENTIFIERS, name, boost) for name, boost in named))
+
+
+@lru_cache(maxsize=64)
+def _parts(text: str, language: str | None) -> Parts:
     plain = ABBREVIATION.sub("״", unicodedata.normalize("NFKC", clean_text(text)).translate(CURLY_QUOTES))
     phrases, rest = _phrases_and_rest(plain)
     marked = [name for phrase in phrases for name in identifiers(phrase).split() if name[-1] in SYMBOLS]
-    return _combined(
-        phrases=[words(phrase) for phrase in phrases],
+    return Parts(
+        phrases=tuple(dict.fromkeys(words(phrase) for phrase in phrases)),
         required=" ".join(dict.fromkeys(marked)),
         optional=_without_stop_words(words(rest, particles=False), language),
         names=_names(plain),
@@ -76,25 +110,31 @@ def _without_stop_words(text: str, language: str | None) -> str:
         return ""
     if language is None:
         return text
+    return " ".join(_tokens(text, stop_words_of=language))
+
+
+def _tokens(text: str, *, stop_words_of: str | None = None) -> list[str]:
+    """The words as the engine takes them apart, unchanged."""
+    if not has_words(text):
+        return []
     from lancedb import tokenize
 
-    named = {**TOKENS, "language": engine_language(language)}
-    tokens = tokenize(text, **named, lower_case=False, stem=False, ascii_folding=False, remove_stop_words=True)
-    return " ".join(token.text for token in tokens)
+    named = {**TOKENS, "language": engine_language(stop_words_of), "remove_stop_words": stop_words_of is not None}
+    return [token.text for token in tokenize(text, **named, lower_case=False, stem=False, ascii_folding=False)]
 
 
-def _combined(*, phrases: list[str], required: str, optional: str, names: str) -> Any | None:
+def _combined(parts: Parts) -> Any | None:
     from lancedb.query import BooleanQuery, FullTextOperator, MatchQuery, Occur, PhraseQuery
 
     # The engine's classes hide their defaults from type checkers.
-    needed: list[Any] = [PhraseQuery(phrase, TEXT) for phrase in dict.fromkeys(phrases)]  # type: ignore[call-arg]
-    if required:
-        needed.append(MatchQuery(required, IDENTIFIERS, operator=FullTextOperator.AND))  # type: ignore[call-arg]
+    needed: list[Any] = [PhraseQuery(phrase, TEXT) for phrase in parts.phrases]  # type: ignore[call-arg]
+    if parts.required:
+        needed.append(MatchQuery(parts.required, IDENTIFIERS, operator=FullTextOperator.AND))  # type: ignore[call-arg]
     wanted: list[Any] = []
-    if optional:
-        wanted.append(MatchQuery(optional, TEXT))  # type: ignore[call-arg]
-    if names:
-        wanted.append(MatchQuery(names, IDENTIFIERS, boost=WHOLE_NAME))  # type: ignore[call-arg]
+    if parts.optional:
+        wanted.append(MatchQuery(parts.optional, TEXT))  # type: ignore[call-arg]
+    if parts.names:
+        wanted.append(MatchQuery(parts.names, IDENTIFIERS, boost=WHOLE_NAME))  # type: ignore[call-arg]
     if len(needed) + len(wanted) < 2:
         return next(iter(needed + wanted), None)
     return BooleanQuery([*((Occur.MUST, query) for query in needed), *((Occur.SHOULD, query) for query in wanted)])

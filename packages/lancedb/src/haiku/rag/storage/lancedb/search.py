@@ -1,6 +1,8 @@
 """One database's candidates: what its two legs become."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -10,12 +12,14 @@ from numpy.typing import NDArray
 
 from haiku.rag.contracts import CandidateQuery, merged_candidates
 from haiku.rag.errors import EmbeddingError
-from haiku.rag.storage.lancedb.keywords import keyword_query
+from haiku.rag.storage.lancedb.keywords import Term, keyword_query, keyword_terms
 from haiku.rag.storage.lancedb.legs import Selection, best_first, fetch_leg
 from haiku.rag.storage.lancedb.memory import Doubles, VectorMemory, direction_of, true_cosines
 from haiku.rag.storage.lancedb.offered import Offered
 from haiku.rag.storage.lancedb.pool import Pool
 from haiku.rag.storage.lancedb.row_map import RowMap, Rows
+from haiku.rag.storage.lancedb.statistics import TermStatistics
+from haiku.rag.storage.lancedb.tables import Tables
 from haiku.rag.storage.lancedb.together import together
 from haiku.rag.storage.lancedb.vector_index import tuned
 
@@ -27,23 +31,34 @@ INLINE_VALUES = 4_000_000
 class Search:
     """A query over one state: `direction` or `words` is None where that leg is not wanted or finds nothing.
 
-    `rows` are the live rows of `chunks` and `memory` their vectors, None where they are not in memory.
+    `rows` are the live rows of the chunks and `memory` their vectors, None where they are not in memory. `terms` are
+    those of the query where its keyword shares are wanted.
     """
 
     query: CandidateQuery
-    chunks: Any
+    tables: Tables
     selection: Selection
-    dimension: int
     direction: Doubles | None
     words: Any | None
     rows: RowMap | None
     memory: VectorMemory | None
     offered: Offered
+    statistics: TermStatistics
+    terms: Sequence[Term] = ()
 
     @property
     def fetches_vectors(self) -> bool:
         """Whether the legs have to fetch their rows' vectors."""
         return self.memory is None and (self.query.with_vectors or self.direction is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsLeg:
+    """The rows that the words found, best first, their scores, and the highest score there could be, where known."""
+
+    rows: Rows
+    scores: Doubles
+    attainable: float | None
 
 
 def query_direction(query: CandidateQuery, dimension: int, database: str) -> Doubles | None:
@@ -63,6 +78,11 @@ def query_direction(query: CandidateQuery, dimension: int, database: str) -> Dou
     return direction_of(query.vector)
 
 
+def query_terms(query: CandidateQuery, language: str | None) -> tuple[Term, ...]:
+    """The terms whose statistics are wanted."""
+    return keyword_terms(query.text or "", language=language) if query.with_shares else ()
+
+
 def query_words(query: CandidateQuery, language: str | None) -> Any | None:
     """The engine's query to search text by, None where there is nothing to look up."""
     return None if query.search_type == "vector" else keyword_query(query.text or "", language=language)
@@ -70,23 +90,30 @@ def query_words(query: CandidateQuery, language: str | None) -> Any | None:
 
 async def candidates(search: Search) -> pa.Table:
     """The table of candidates, each leg bounded by the query's depth."""
-    near, named = await _legs(search)
+    attainable = None
+    if search.terms:
+        look_up = partial(search.statistics.attainable, search.tables, search.terms)
+        (near, named), attainable = await together(partial(_legs, search), look_up)
+    else:
+        near, named = await _legs(search)
     tables = [leg for leg in (near, named) if isinstance(leg, pa.Table)]
     pool = Pool(search.selection.state, search.rows, search.memory, tables)
     by_vector = near if isinstance(near, np.ndarray) else pool.find(near)
     by_words, scores = pool.find(named), _scores(named)
     near_first = _nearest_first(search, pool, by_vector)[: search.query.depth]
     best_words = best_first(scores, pool.ids(by_words))[: search.query.depth]
-    return _merged(search, pool, by_vector[near_first], by_words[best_words], scores[best_words])
+    by_score = WordsLeg(rows=by_words[best_words], scores=scores[best_words], attainable=attainable)
+    return _merged(search, pool, by_vector[near_first], by_score)
 
 
-def _merged(search: Search, pool: Pool, by_vector: Rows, by_words: Rows, scores: Doubles) -> pa.Table:
+def _merged(search: Search, pool: Pool, by_vector: Rows, words: WordsLeg) -> pa.Table:
+    by_words = words.rows
     rows = np.sort(np.concatenate((by_vector, by_words)))
     rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     keyword_score = np.zeros(len(rows))
-    keyword_score[rows.searchsorted(by_words)] = scores
+    keyword_score[rows.searchsorted(by_words)] = words.scores
     ids = pool.ids(rows).tolist()
-    search.offered.note(search.chunks, ids, pool.rows.row_ids[rows].tolist())
+    search.offered.note(search.tables.chunks, ids, pool.rows.row_ids[rows].tolist())
     table = merged_candidates(
         chunk_ids=ids,
         document_ids=pool.document_ids(rows),
@@ -95,8 +122,9 @@ def _merged(search: Search, pool: Pool, by_vector: Rows, by_words: Rows, scores:
         keyword_score=keyword_score,
         similarity=_similarity(search, pool, rows),
         hybrid=search.query.search_type == "hybrid",
+        attainable=words.attainable,
     )
-    return _with_vectors(table, pool, rows, search.dimension) if search.query.with_vectors else table
+    return _with_vectors(table, pool, rows, search.tables.dimension) if search.query.with_vectors else table
 
 
 async def _legs(search: Search) -> tuple[pa.Table | Rows | None, pa.Table | None]:
@@ -120,7 +148,8 @@ async def _near(search: Search, direction: Doubles) -> pa.Table | Rows:
     columns = [*_row_columns(search), "vector", "_distance"]
 
     def request() -> Any:
-        return tuned(search.chunks.query().nearest_to(direction.astype(np.float32))).select(columns).with_row_id()
+        nearest = search.tables.chunks.query().nearest_to(direction.astype(np.float32))
+        return tuned(nearest).select(columns).with_row_id()
 
     return await fetch_leg(
         request,
@@ -141,7 +170,7 @@ async def _named(search: Search) -> pa.Table | None:
     columns = [*_row_columns(search), *(["vector"] if search.fetches_vectors else []), "_score"]
 
     def request() -> Any:
-        return search.chunks.query().nearest_to_text(search.words).select(columns).with_row_id()
+        return search.tables.chunks.query().nearest_to_text(search.words).select(columns).with_row_id()
 
     return await fetch_leg(request, search.selection, search.rows, depth=search.query.depth)
 

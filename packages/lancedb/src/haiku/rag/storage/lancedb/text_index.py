@@ -62,6 +62,14 @@ def text_indexes(language: str | None) -> tuple[TextIndex, TextIndex]:
     )
 
 
+def tokens(language: str | None, text: str) -> list[str]:
+    """The terms that the index of stored text has for a text of this form."""
+    from lancedb import tokenize
+
+    config = {key: value for key, value in text_indexes(language)[0].config.items() if key != "with_position"}
+    return [token.text for token in tokenize(text, **config)]
+
+
 async def unfit_indexes(chunks: Any, language: str | None) -> list[str]:
     """The names of the full-text indexes that are missing or were made with another configuration."""
     there = {index.name: index.index_details or {} for index in await chunks.list_indices()}
