@@ -1,0 +1,1 @@
+"""The reranker of Cohere, through Cohere's own client."""

@@ -1,0 +1,1 @@
+"""The reranker `local`: late interaction over the token vectors of the model that comes with `embed-local`."""

@@ -1,0 +1,1 @@
+"""The reranker `sentence-transformers`: cross-encoders in process."""
