@@ -1,0 +1,1 @@
+"""The command `haiku-rag eval`."""
