@@ -206,10 +206,13 @@ def test_a_package_that_is_not_installed_has_its_files_nowhere() -> None:
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "tokenizers"])
-async def test_a_missing_library_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_a_missing_library_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, minilm_folder: Path, name: str
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, name, None)
+    files = {"weights": minilm_folder / "model.onnx", "tokenizer": minilm_folder / "tokenizer.json"}
     with pytest.raises(MissingDependencyError, match=f"need {name}, which cannot be imported"):
-        await create_local(settings()).embed_query("text")
+        await create_local(settings(), **files).embed_query("text")
 
 
 @pytest.mark.parametrize(

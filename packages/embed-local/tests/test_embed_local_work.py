@@ -143,14 +143,14 @@ def test_parts_hold_every_token_once_and_are_nearly_equal(ids: list[int], room: 
     assert max(sizes) - min(sizes) <= 1
 
 
-@given(st.lists(st.integers(1, 6000), max_size=60), st.integers(1, BATCH_SEQUENCES))
-def test_batches_hold_every_window_once_and_are_bounded(sizes: list[int], largest: int) -> None:
+@given(st.lists(st.integers(1, 6000), max_size=60))
+def test_batches_hold_every_window_once_and_are_bounded(sizes: list[int]) -> None:
     windows = [Window(number, (1,) * size, size) for number, size in enumerate(sizes)]
-    found = batches(windows, largest=largest)
+    found = batches(windows)
     assert sorted(window.text for batch in found for window in batch) == list(range(len(sizes)))
     for batch in found:
         longest = max(len(window.ids) for window in batch)
-        assert len(batch) <= largest
+        assert len(batch) <= BATCH_SEQUENCES
         assert len(batch) == 1 or len(batch) * longest <= BATCH_TOKENS
 
 

@@ -26,12 +26,12 @@ def portions(texts: Iterable[str]) -> Iterator[list[tuple[int, str]]]:
         yield portion
 
 
-def batches(windows: Iterable[Window], *, largest: int = BATCH_SEQUENCES) -> list[Sequence[Window]]:
-    """The windows, shortest first, in batches of at most `largest` sequences and `BATCH_TOKENS` padded tokens."""
+def batches(windows: Iterable[Window]) -> list[Sequence[Window]]:
+    """The windows, shortest first, in batches of at most `BATCH_SEQUENCES` and `BATCH_TOKENS`, padding included."""
     found: list[list[Window]] = []
     for window in sorted(windows, key=lambda window: len(window.ids)):
         length = len(window.ids)
-        if not found or len(found[-1]) >= largest or (len(found[-1]) + 1) * length > BATCH_TOKENS:
+        if not found or len(found[-1]) >= BATCH_SEQUENCES or (len(found[-1]) + 1) * length > BATCH_TOKENS:
             found.append([])
         found[-1].append(window)
     return list(found)

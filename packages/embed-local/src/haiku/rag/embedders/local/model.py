@@ -2,15 +2,16 @@
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from threading import BoundedSemaphore
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haiku.rag.contracts.embedder import Vectors
-from haiku.rag.embedders.local.batches import BATCH_SEQUENCES
 from haiku.rag.embedders.local.loading import library
 from haiku.rag.embedders.local.pooling import pool
 from haiku.rag.embedders.local.recipe import Pooling
@@ -22,6 +23,8 @@ POOLED_OUTPUTS = ("sentence_embedding", "pooler_output")
 INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 MOST_THREADS = 8
 QUANTISES_AT_RUN_TIME = b"DynamicQuantize"
+Sequences = Sequence[tuple[int, ...]]
+T = TypeVar("T")
 
 
 def threads() -> int:
@@ -32,28 +35,66 @@ def threads() -> int:
 
 
 class EncoderModel:
-    """A loaded model. `run` may be called from several threads.
+    """A loaded model. It may be called from several threads.
 
-    `largest_batch` is 1 for a model that scales its activations by what is in the batch while it runs: there, a
-    text's vector would depend on its neighbours.
+    A model reads the sequences of a call together, padded to the longest, and one call at a time. Sequences stay apart
+    where they would change each other: in a model that scales its activations by all that is there, and in one that
+    has no mask and would take the padding for text. With `side_by_side`, sequences that stay apart are read at the
+    same time, each on one core: faster than one after the other on all of them, where a model is small.
+
+    `weights` are the contents of a file that the model's constants are pieces of, by its name.
     """
 
-    def __init__(self, source: bytes | Path, *, where: str) -> None:
+    def __init__(
+        self,
+        source: bytes | Path,
+        *,
+        where: str,
+        weights: tuple[str, bytes] | None = None,
+        side_by_side: bool = False,
+    ) -> None:
         self._where = where
-        self._session = self._open(source)
+        at_once = threads() if side_by_side else 1
+        self._turn = BoundedSemaphore(at_once)
+        self._workers = ThreadPoolExecutor(at_once, "embedding") if side_by_side else None
+        self._session = self._open(source, weights, cores=1 if side_by_side else threads())
         self._feeds = {given.name: INTEGERS.get(given.type) for given in self._session.get_inputs()}
         self._check_feeds()
         self._output, self.pooled = self._choose_output()
-        self.largest_batch = 1 if quantises_at_run_time(source) else BATCH_SEQUENCES
+        self._apart = "attention_mask" not in self._feeds or quantises_at_run_time(source)
 
-    def run(self, sequences: Sequence[tuple[int, ...]], pooling: Pooling) -> Vectors:
+    def run(self, sequences: Sequences, pooling: Pooling) -> Vectors:
         """The vectors, of shape `(len(sequences), dimension)`, of sequences of token ids, none of them empty."""
+
+        def work(some: Sequences) -> Vectors:
+            hidden, mask = self._hidden(some)
+            return hidden if self.pooled else pool(hidden, mask, pooling)
+
+        return np.concatenate(list(self._read(work, sequences)))
+
+    def token_vectors(self, sequences: Sequences) -> list[Vectors]:
+        """For each sequence the vectors of all its tokens, of shape `(tokens, dimension)`, as the model gives them.
+
+        EmbeddingError for a model that gives one vector a text.
+        """
+        if self.pooled:
+            raise EmbeddingError(f"{self._where} has no output of token vectors, only one vector a text.")
+        read = self._read(lambda some: self._hidden(some)[0], sequences)
+        rows = [row for hidden in read for row in hidden]
+        return [row[: len(ids)] for row, ids in zip(rows, sequences, strict=True)]
+
+    def _read(self, work: Callable[[Sequences], T], sequences: Sequences) -> Iterator[T]:
+        """What `work` makes of the sequences: of all at once, or of each."""
+        parts = [[each] for each in sequences] if self._apart else [sequences]
+        return map(work, parts) if self._workers is None or len(parts) == 1 else self._workers.map(work, parts)
+
+    def _hidden(self, sequences: Sequences) -> tuple[Vectors, NDArray[np.int64]]:
+        """What the model makes of sequences that are padded to the longest, and the mask of what is no padding."""
         lengths = np.array([len(ids) for ids in sequences])
         mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
         tokens = np.zeros_like(mask)
         tokens[mask.astype(bool)] = np.concatenate([np.array(ids, dtype=np.int64) for ids in sequences])
-        hidden = self._run(tokens, mask)
-        return hidden if self.pooled else pool(hidden, mask, pooling)
+        return self._run(tokens, mask), mask
 
     def _run(self, tokens: NDArray[np.int64], mask: NDArray[np.int64]) -> Vectors:
         values = {
@@ -64,7 +105,8 @@ class EncoderModel:
         }
         feeds = {name: values[name].astype(kind) for name, kind in self._feeds.items()}
         try:
-            result: Vectors = self._session.run([self._output], feeds)[0].astype(np.float32, copy=False)
+            with self._turn:
+                result: Vectors = self._session.run([self._output], feeds)[0].astype(np.float32, copy=False)
         except Exception as error:  # the runtime's errors share no type but this one
             raise EmbeddingError(f"{self._where} failed on a text: {_reason(error)}") from error
         if result.ndim != (2 if self.pooled else 3) or len(result) != len(mask):
@@ -73,14 +115,17 @@ class EncoderModel:
             )
         return result
 
-    def _open(self, source: bytes | Path) -> Any:
+    def _open(self, source: bytes | Path, weights: tuple[str, bytes] | None, *, cores: int) -> Any:
         runtime = library("onnxruntime")
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads()
+        options.intra_op_num_threads = cores
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # it pays for one shape, and here every batch has its own
         options.log_severity_level = 4  # what it would print is in the error that is raised
         given = source if isinstance(source, bytes) else os.fspath(source)
+        if weights is not None:
+            name, data = weights
+            options.add_external_initializers_from_files_in_memory([name], [data], [len(data)])
         try:
             return runtime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the runtime's errors share no type but this one

@@ -112,7 +112,7 @@ class TextEmbedder:
 
     def _batches(self, portion: list[tuple[int, str]], prefix: str) -> list[Sequence[Window]]:
         windows = self._tokenizer().windows(portion, prefix=prefix, room=self._recipe.room)
-        return batches(windows, largest=self._model().largest_batch)
+        return batches(windows)
 
     def _add(self, batch: Sequence[Window], sums: Vectors, weights: NDArray[np.float32]) -> None:
         """Add the batch's vectors to those of their texts, each as often as it has tokens."""
