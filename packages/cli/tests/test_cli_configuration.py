@@ -72,7 +72,7 @@ def test_K2_settings_shows_what_is_in_effect_and_opens_nothing(shell: Any, modul
     )  # fmt: skip
     text = shell("settings").stdout
     assert "geheim" not in text
-    assert "word" not in text.replace("password", "")
+    assert "word" not in text.replace("password", "").replace("keyword", "")
     settings = yaml.safe_load(text)
     assert settings["search"]["limit"] == 5
     assert settings["embeddings"]["model"]["api_key"] == MASK
@@ -248,7 +248,7 @@ def test_plugins_check_names_every_fault(broken: Any) -> None:
 def test_plugins_check_passes_what_is_well_and_refuses_what_is_not_there(broken: Any) -> None:
     well = broken("plugins", "check", "cli")
     assert (well.exit_code, well.stdout) == (
-        0, "cli (haiku-rag-cli 0.1.0) loaded\n  loaded; 19 records, and every factory is there.\n",
+        0, "cli (haiku-rag-cli 0.1.0) loaded\n  loaded; 20 records, and every factory is there.\n",
     )  # fmt: skip
     lost = broken("plugins", "check", "acme-lost")
     assert (lost.exit_code, lost.stderr) == (1, "Error: plugin 'acme-lost' has 1 fault.\n")

@@ -27,12 +27,13 @@ CORE = """
 # How databases are searched and their candidates ranked.
 #search:
 #  limit: 5
+#  fusion: calibrated         # ranks better than the default, cosine, by meaning and words together
 #  timeout_s: 30
 #  on_unavailable: raise      # or skip, or a list of the databases that must answer
 #  weights: {papers: 1.0}     # 0 leaves a database out, 1 changes nothing
 #  boosts: {wiki: 0.1}        # added last: a large one always comes first
 
-# A reranker, off without a model.
+# A reranker, off without a model; 'model: {provider: local}' needs no service and no download.
 #reranking:
 #  timeout_s: 30
 #  required: false

@@ -14,12 +14,15 @@ def explain_lines(report: SearchReport) -> Iterator[str]:
     yield f"fusion: {report.fusion or 'none'}; rerank: {report.rerank}; candidates: {report.candidates}"
     if report.below_min_score:
         yield f"below the least score: {report.below_min_score}"
+    if report.duplicates:
+        yield f"duplicates named beside a result: {report.duplicates}"
     yield "stages: " + ", ".join(f"{name} {spent:.1f} ms" for name, spent in report.stages.items())
     yield "databases:"
     yield from map(_database, report.databases)
     if report.results:
         yield "results:"
-        yield from map(_result, report.results)
+        for entry in report.results:
+            yield from _result(entry)
 
 
 def _database(entry: DatabaseReport) -> str:
@@ -27,13 +30,25 @@ def _database(entry: DatabaseReport) -> str:
     return f"  {entry.name}: {entry.status}, {entry.candidates} candidates{best}, {entry.milliseconds:.1f} ms"
 
 
-def _result(entry: ResultReport) -> str:
-    return (
-        f"  {entry.rank}. score {_score(entry.score)}; similarity {_score(entry.similarity)}, "
-        f"keyword {_score(entry.keyword_score)}, fused {_score(entry.fused_score)}; "
-        f"rank {entry.rank_in_database} in '{entry.source}', {entry.fused_rank} after fusion; chunk {entry.chunk_id}"
+def _result(entry: ResultReport) -> Iterator[str]:
+    """Where it ended, then a line for what its database said and one for what became of that."""
+    yield f"  {entry.rank}. score {_score(entry.score)}, chunk {entry.chunk_id} of '{entry.source}'"
+    share = "" if entry.keyword_share is None else f", share {_score(entry.keyword_share)}"
+    yield (
+        f"     vector {_score(entry.similarity)}{_rank(entry.vector_rank)}; "
+        f"keyword {_score(entry.keyword_score)}{share}{_rank(entry.keyword_rank)}; "
+        f"in the database rank {entry.rank_in_database}"
+    )
+    yield (
+        f"     fused {_score(entry.fused_score)}{_rank(entry.fused_rank)}; "
+        f"reranked {_score(entry.rerank_score)}{_rank(entry.rerank_rank)}; "
+        f"weighted {_score(entry.weighted_score)}; boost {entry.boost:g}"
     )
 
 
 def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
+
+
+def _rank(value: int | None) -> str:
+    return "" if value is None else f" (rank {value})"

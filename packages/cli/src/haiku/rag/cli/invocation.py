@@ -64,10 +64,14 @@ class Invocation:
         return HaikuRAG.over(scope, self.config, read_only=True, any_embedding=any_embedding)
 
     def searcher(self, scope: DatabaseScope) -> HaikuRAG:
-        """A client that reads only when `--read-only` was given: it holds a database to the configured embedding."""
+        """A client that reads only when `--read-only` was given: it holds a database to the configured embedding.
+
+        Where the configuration allows others, it reads only.
+        """
         from haiku.rag.client import HaikuRAG
 
-        return HaikuRAG.over(scope, self.config, read_only=self.read_only)
+        mixed = self.config.search.mixed_embedders == "allow"
+        return HaikuRAG.over(scope, self.config, read_only=self.read_only or mixed)
 
     def writer(
         self,

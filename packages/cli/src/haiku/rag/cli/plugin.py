@@ -15,6 +15,7 @@ def haiku_rag_register_command() -> Iterable[CommandRecord]:
     yield _record("create-index", "Build the indexes of a database again")
     yield _record("delete", "Delete a document")
     yield _record("doctor", "Examine a database, and put right what is safe to")
+    yield _record("download-models", "Fetch the models that the configuration names")
     yield _record("get", "Show a document")
     yield _record("history", "List the past states of a database")
     yield _record("info", "Show where a database is, and its sizes")

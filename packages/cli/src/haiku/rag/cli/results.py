@@ -12,12 +12,18 @@ if TYPE_CHECKING:
 
 
 def result_lines(number: int, result: SearchResult, *, labelled: bool) -> Iterator[str]:
-    """Rank, score and title; database, URI, headings and pages where there are any; the passage; an empty line."""
+    """Rank, score and title; database, URI, headings and pages where there are any; the passage; an empty line.
+
+    A passage that is in other databases too names them, labelled or not: it stands for them.
+    """
     yield f"{number}. {result.score:.4f}  {one_line(result.document_title or '(no title)')}"
     if labelled:
         yield f"   database: {result.source}"
     if result.document_uri:
         yield f"   {one_line(result.document_uri)}"
+    for copy in result.also_in:
+        known_as = one_line(copy.document_uri or copy.document_title or copy.chunk_id)
+        yield f"   also in {copy.source}: {known_as}"
     place = _place(result)
     if place:
         yield f"   {place}"

@@ -45,6 +45,9 @@ def _names(_: click.Context, __: click.Parameter, value: str | None) -> Literal[
 @click.option("--fusion", metavar="NAME", help="How candidates are ranked, such as cosine or rrf.")
 @numbers_option("--weight", "A database's weight: 0 leaves it out, 1 changes nothing.")
 @numbers_option("--boost", "A priority that is added to a database's scores.")
+@click.option(
+    "--dedupe/--no-dedupe", default=None, help="Show a passage that several databases hold once, and name them."
+)
 @click.option("--min-score", type=float, metavar="X", help="Leave out what scores below X.")
 @click.option(
     "--on-unavailable",
