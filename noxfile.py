@@ -24,6 +24,11 @@ PACKAGES = {
     nox.project.load_toml(project)["project"]["name"]: project.parent
     for project in sorted(ROOT.glob("packages/*/pyproject.toml"))
 }
+HEAVY = ("haiku-rag-rerank-sentence-transformers",)
+"""What brings PyTorch, gigabytes on some machines: installed by the session `torch` alone."""
+TORCH = "torch==2.13.0"
+"""One release of it, so that every machine tests the same."""
+USUAL = [name for name in PACKAGES if name not in HEAVY]
 SOURCES = [str(package / "src") for package in PACKAGES.values()]
 DEMO = ("haiku-rag", "--config", "demo/haiku.rag.yaml")
 QUESTION = "how are results from several databases merged into one list"
@@ -64,7 +69,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy, strict, over the packages, their tests and the tools."""
-    install(session, *PACKAGES, *dependencies("test", "types"))
+    install(session, *USUAL, *dependencies("test", "types"))
     environment = {"MYPYPATH": os.pathsep.join([*SOURCES, "benchmarks", "tests/stress"])}
     session.run("mypy", *SOURCES, "noxfile.py", "templates", "benchmarks", "docs/conf.py", "tests", env=environment)
     for package in PACKAGES.values():  # one by one: some test folders have modules of the same name
@@ -74,7 +79,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as HTML with every warning an error, and the tests that keep it in step with the code."""
-    install(session, *PACKAGES, *dependencies("test", "docs"))
+    install(session, *USUAL, *dependencies("test", "docs"))
     pages = session.cache_dir / "docs"
     session.run("sphinx-build", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(pages))
     session.run("pytest", "-q", "tests", "-k", "docs or clauses")
@@ -94,15 +99,36 @@ def build(session: nox.Session) -> None:
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """The benchmarks, from seeded data. Arguments go to each of them, such as `--rounds 100`."""
-    install(session, *PACKAGES)
-    for script in ("startup.py", "federated.py", "vector_index.py"):
+    install(session, *USUAL)
+    for script in ("startup.py", "federated.py", "vector_index.py", "embedding.py", "reranking.py"):
         session.run("python", f"benchmarks/{script}", *session.posargs)
+
+
+@nox.session(default=False)
+def torch(session: nox.Session) -> None:
+    """The tests of what runs on PyTorch, every line of it covered."""
+    install(session, "haiku-rag-core", *HEAVY, TORCH, *dependencies("test"))
+    for name in HEAVY:
+        session.run(
+            "pytest",
+            str(PACKAGES[name] / "tests"),
+            "--cov=haiku.rag.rerankers.sentence_transformers",
+            "--cov-report=term-missing:skip-covered",
+            env={"HF_HUB_OFFLINE": "1"},
+        )
+
+
+@nox.session(name="eval", default=False)
+def evaluation(session: nox.Session) -> None:
+    """How well judged collections rank, with the bars: `nox -s eval -- FOLDER`, a folder of BEIR folders."""
+    install(session, *USUAL)
+    session.run("python", "benchmarks/ranking.py", *session.posargs)
 
 
 @nox.session(default=False)
 def stress(session: nox.Session) -> None:
     """The tests that run many processes or many rounds, with ten times the rounds."""
-    install(session, *PACKAGES, *dependencies("test"))
+    install(session, *USUAL, *dependencies("test"))
     session.run("pytest", "-m", "stress", *session.posargs, env={"HAIKU_RAG_STRESS": "10"})
 
 
@@ -114,7 +140,7 @@ def new_plugin(session: nox.Session) -> None:
 
 def run_tests(session: nox.Session) -> None:
     """Run pytest; without arguments over everything, with the coverage of what is installed, which has to be whole."""
-    wheels = install(session, *PACKAGES, *dependencies("test"))
+    wheels = install(session, *USUAL, *dependencies("test"))
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     installed = Path(str(session.run("python", "-c", where, silent=True)).strip()) / "haiku"
     chosen = session.posargs or [
