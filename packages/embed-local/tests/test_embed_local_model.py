@@ -3,12 +3,15 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from haiku.rag.config import AppConfig
-from haiku.rag.embedders.local.model import threads
+from haiku.rag.contracts.embedder import Vectors
+from haiku.rag.embedders.local.model import EncoderModel, Sequences, threads
 from haiku.rag.embedders.local.onnx import create_onnx
 from haiku.rag.errors import EmbeddingError
 
@@ -143,3 +146,31 @@ def test_threads_are_those_that_the_process_may_use_up_to_a_limit(monkeypatch: p
     assert threads() == 8
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert threads() == 1
+
+
+async def test_without_a_mask_a_short_text_is_not_padded(
+    settings: Settings, tiny_folder: Folder, onnx_model: Model
+) -> None:
+    """The tiny model reads padding as a word of its own, [9, 9, 9], which would move the mean of a shorter text."""
+    data = onnx_model(inputs={"input_ids": INT64}, output="sentence_embedding", tail=MEAN, rank=2)
+    embedder = create_onnx(settings(name=str(tiny_folder(data)), normalize=False))
+    assert (await embedder.embed_documents(["red", "blue blue blue"])).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_texts_that_stay_apart_are_read_at_the_same_time(
+    tiny_folder: Folder, onnx_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haiku.rag.embedders.local.model.threads", lambda: 3)
+    source = tiny_folder(onnx_model(inputs={"input_ids": INT64})) / "model.onnx"
+    model = EncoderModel(source, where="the model", side_by_side=True)
+    together = Barrier(3)
+    hidden = model._hidden
+
+    def waiting(sequences: Sequences) -> tuple[Vectors, NDArray[np.int64]]:
+        together.wait(timeout=20)
+        return hidden(sequences)
+
+    monkeypatch.setattr(model, "_hidden", waiting)
+    sequences = [(2,), (4, 4), (3,), (2, 2, 2), (4,), (3, 3)]
+    found = model.run(sequences, "mean")
+    assert found.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]

@@ -21,14 +21,14 @@ Model = Callable[..., bytes]
 FAR_LIMIT = int(1e30)
 
 
-async def test_the_real_model_from_a_folder_gives_the_vectors_of_local(
+async def test_the_real_model_from_a_folder_gives_nearly_the_vectors_of_local(
     settings: Settings, minilm_folder: Path, local: TextEmbedder
 ) -> None:
+    """The folder's model computes in float32, `local` in integers."""
     embedder = create_onnx(settings(name=str(minilm_folder)))
-    texts = ["Bees make honey.", "", "word " * 700]
-    np.testing.assert_allclose(
-        (await embedder.embed_documents(texts))[:2], (await local.embed_documents(texts))[:2], atol=1e-5
-    )
+    texts = ["Bees make honey.", "The bridge was rebuilt in 1926.", "Owls hunt at night and rest by day. " * 20]
+    cosines = (await embedder.embed_documents(texts) * await local.embed_documents(texts)).sum(axis=1)
+    assert cosines.min() > 0.985
     assert embedder.identity.describe() == "onnx/minilm, 384 dimensions"
 
 

