@@ -180,9 +180,7 @@ def main() -> None:
     parser.add_argument("--strategy", default="calibrated", help="the fusion that the bars for hybrid search are for")
     parser.add_argument("--reranker", default="local", help="a provider, or 'none' to leave that part out")
     parser.add_argument("--workspace", type=Path, default=Path(".eval"))
-    parser.add_argument(
-        "--only", default="", help="parts by the beginning of their names: text, vector, hybrid, …"
-    )
+    parser.add_argument("--only", default="", help="parts by the beginning of their names: text, vector, hybrid, …")
     parser.add_argument("--max-queries", type=int, help="ask so many of the questions")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the bars as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots of all parts")
